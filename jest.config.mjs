@@ -1,0 +1,37 @@
+import { swcOptions } from './test/support/swc-options.mjs';
+
+/** @type {import('jest').Config} */
+export default {
+  // Each test file on its own database, see test/support/database.ts.
+  globalSetup: '<rootDir>/test/support/global-setup.mjs',
+  globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
+  testEnvironment: '<rootDir>/test/support/environment.mjs',
+
+  roots: ['<rootDir>/lib', '<rootDir>/migrations', '<rootDir>/sample-app', '<rootDir>/test'],
+  testMatch: ['**/*.test.ts'],
+  // Applications of their own, with their own dependencies: see `npm run check:package`.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/'],
+  modulePathIgnorePatterns: ['<rootDir>/test/package/'],
+
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '^.+\\.ts$': ['@swc/jest', swcOptions] },
+  moduleNameMapper: {
+    // TypeScript's ESM imports name the compiled file.
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // The package by its own name, from source: no build between edit and test.
+    '^nestjs-atomic-idempotency$': '<rootDir>/lib/index.ts',
+    '^nestjs-atomic-idempotency/migrations$': '<rootDir>/migrations/index.ts',
+    '^nestjs-atomic-idempotency/testing$': '<rootDir>/lib/testing/index.ts',
+  },
+
+  // Nothing in the suite waits for time to pass, so a limit only ends a test
+  // that hangs; it is wide enough for a busy machine with few cores.
+  testTimeout: 60_000,
+
+  // A test waits for the database and for other processes most of its time.
+  maxWorkers: '100%',
+  // Node never frees the modules of a finished test file (they live in a vm context),
+  // so a worker is replaced when it has grown this far.
+  workerIdleMemoryLimit: '1GB',
+  watchman: false,
+};

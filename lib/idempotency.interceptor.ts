@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import {
+  Injectable,
+  Logger,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { Observable, of } from 'rxjs';
+import { mortal } from './fault-points.js';
+import { IdempotencySettings } from './idempotency.settings.js';
+import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
+import type { Attempt } from './keys/attempt.js';
+import type { Decision } from './keys/decision.js';
+import { Recorder } from './keys/recorder.js';
+import { Reservations } from './keys/reservations.js';
+import { PhaseJournal } from './phases/phase-journal.js';
+import { readRequest, type IncomingRequest } from './request/incoming-request.js';
+import { readKey } from './request/key-header.js';
+import { requestContext, type RequestContext } from './request/request-context.js';
+import { readScope } from './request/scope.js';
+import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
+import { HttpPlatformHost } from './response/http-platform-host.js';
+import { acceptedAnswer } from './response/accepted.js';
+import { keyMissing, problemOf, refusalOf, storeUnavailable } from './response/refusals.js';
+import { renderProblem, type IdempotencyProblem } from './response/problems.js';
+import { expiryHeader, replayOf } from './response/replay.js';
+
+/** The protocol, top to bottom: key, fingerprint, reserve, then replay or refuse or run, record. */
+@Injectable()
+export class IdempotencyInterceptor implements NestInterceptor {
+  /** Requests that already passed: a second copy of the interceptor on a route has nothing to do. */
+  private static readonly seen = new WeakSet<object>();
+
+  constructor(
+    private readonly settings: IdempotencySettings,
+    private readonly routes: IdempotentRoutes,
+    private readonly reservations: Reservations,
+    private readonly recorder: Recorder,
+    private readonly http: HttpPlatformHost,
+  ) {}
+
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    const route = context.getType() === 'http' ? this.routes.find(context) : undefined;
+    if (!route) return next.handle();
+    const request = context.switchToHttp().getRequest<IncomingRequest>();
+    if (IdempotencyInterceptor.seen.has(request) || isSafe(request.method)) return next.handle();
+    IdempotencyInterceptor.seen.add(request);
+
+    try {
+      const key = readKey(request, this.settings.header);
+      if (key === undefined) {
+        if (needsKey(route, request.method)) throw keyMissing(this.settings.header);
+        return within(contextOf(context), next);
+      }
+      const decision = await this.claim(key, route, request, context);
+      switch (decision.kind) {
+        case 'run':
+          return this.run(decision.attempt, context, next);
+        case 'replay':
+          return this.answer(context, replayOf(decision));
+        case 'accepted':
+          return this.answer(context, acceptedAnswer(decision));
+        default:
+          throw refusalOf(decision);
+      }
+    } catch (error) {
+      const problem = problemOf(error);
+      if (!problem) throw error;
+      return this.answer(context, this.render(problem));
+    }
+  }
+
+  /** Who asks, for what exactly; then the one statement that decides. */
+  private async claim(
+    key: string,
+    { policy }: IdempotentRoute,
+    request: IncomingRequest,
+    context: ExecutionContext,
+  ): Promise<Decision> {
+    const scope = await readScope(this.settings.scope, request, context);
+    const route = this.http.platform.routePattern(request);
+    const { endpoint, fingerprint } = await readRequest(request, route, policy, context);
+    const { lease, retention } = policy;
+    const owner = randomUUID();
+    return this.reservations.claim(
+      { scope, endpoint, key, fingerprint, owner, lease, retention },
+      policy,
+    );
+  }
+
+  /** Runs the handler and holds its answer back until the outcome is on record. */
+  private run(attempt: Attempt, context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const http = context.switchToHttp();
+    let handlerEnds: () => void;
+    this.http.platform.hold(http.getRequest(), http.getResponse(), {
+      maxBytes: attempt.policy.maxResponseBytes,
+      handlerEnded: new Promise((resolve) => (handlerEnds = resolve)),
+      settle: (observed) => this.settle(attempt, observed),
+    });
+    return within(contextOf(context, attempt), next, (error) => {
+      attempt.error = error;
+      handlerEnds();
+    });
+  }
+
+  private async settle(attempt: Attempt, observed: ObservedAnswer): Promise<Verdict> {
+    try {
+      const { final, expiresAt } = await mortal(() => this.recorder.record(attempt, observed));
+      return { kind: 'release', headers: final ? expiryHeader(expiresAt) : {} };
+    } catch (error) {
+      return { kind: 'replace', answer: this.render(problemOf(error) ?? unrecorded(error)) };
+    }
+  }
+
+  private render(problem: IdempotencyProblem): Answer {
+    return renderProblem(problem, this.settings.dialect);
+  }
+
+  private answer(context: ExecutionContext, answer: Answer): Observable<unknown> {
+    this.http.platform.send(context.switchToHttp().getResponse(), answer);
+    return of(undefined);
+  }
+}
+
+function contextOf(context: ExecutionContext, attempt?: Attempt): RequestContext {
+  return {
+    attempt,
+    journal: new PhaseJournal(attempt?.recorded),
+    route: `${context.getClass().name}.${context.getHandler().name}`,
+  };
+}
+
+/** A callback of the policy threw: the attempt stays unrecorded, so its answer must not leave. */
+function unrecorded(error: unknown): IdempotencyProblem {
+  new Logger('IdempotencyModule').error(error);
+  return storeUnavailable('The request was processed, but its outcome could not be recorded.');
+}
+
+/**
+ * Runs the rest of the chain in a request context. Unsubscribing does not reach
+ * it: a client that leaves must not stop work that is half done.
+ */
+function within(
+  context: RequestContext,
+  next: CallHandler,
+  ended: (error?: unknown) => void = () => undefined,
+): Observable<unknown> {
+  return new Observable((subscriber) => {
+    requestContext.run(context, () => {
+      next.handle().subscribe({
+        next: (value) => subscriber.next(value),
+        error: (error: unknown) => {
+          ended(error);
+          subscriber.error(error);
+        },
+        complete: () => {
+          ended();
+          subscriber.complete();
+        },
+      });
+    });
+  });
+}
+
+/** Safe methods change nothing, so there is nothing to protect. */
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
+
+/** PUT and DELETE are idempotent by HTTP's own rules: a key is welcome there, not demanded. */
+function needsKey({ policy, demandsKey }: IdempotentRoute, method: string): boolean {
+  return method === 'PUT' || method === 'DELETE' ? demandsKey : policy.required;
+}

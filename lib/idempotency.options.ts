@@ -1,0 +1,199 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Duration } from './duration.js';
+
+/** How an attempt ended, as `isFinal` sees it. */
+export interface Outcome {
+  /** The status of the answer, after exception filters. */
+  status: number;
+  /** What the handler threw, if it threw. */
+  error?: unknown;
+}
+
+/**
+ * What holds for one route. The module's policy is the default; `@Idempotent()`
+ * on the class and on the handler override it field by field.
+ */
+export interface IdempotencyPolicy {
+  /**
+   * Refuse requests without a key (400 `key_missing`). Set to false while
+   * clients are being moved over: a request without a key then runs untouched.
+   * PUT and DELETE are idempotent by HTTP's own rules, so there a key is only
+   * demanded where the handler's own `@Idempotent()` says `required: true`.
+   * @default true
+   */
+  required?: boolean;
+
+  /**
+   * Where a key is unique: in the whole scope, or once per endpoint. Choose
+   * `'endpoint'` when clients derive keys from their own ids and use the same
+   * one on several routes.
+   * @default 'scope'
+   */
+  keyspace?: 'scope' | 'endpoint';
+
+  /**
+   * How long a finished key is remembered. It should cover the longest time in
+   * which a client may still retry: a later retry is a new operation.
+   * @default '24h'
+   */
+  retention?: Duration | 'forever';
+
+  /**
+   * How long an attempt owns its key without a sign of life. Heartbeats renew
+   * it, so it bounds the wait after a crash and not the length of a handler.
+   * Longer bears longer stalls of process and database.
+   * @default '30s'
+   */
+  lease?: Duration;
+
+  /**
+   * Heartbeats stop after this time, so that a handler that hangs for ever
+   * does not hold its key for ever.
+   * @default '15m'
+   */
+  maxRunTime?: Duration;
+
+  /**
+   * What a duplicate gets while the first attempt runs: 409, 202, or the first
+   * attempt's answer as soon as it is there (for at most `waitFor`, then 409).
+   * `'wait'` serves clients best that give up after a few quick retries.
+   * @default 'reject'
+   */
+  onInProgress?: 'reject' | 'accept' | 'wait';
+
+  /**
+   * The longest wait of `onInProgress: 'wait'`. At most 55 s, because proxies
+   * and clients commonly cut a silent connection after 60 s.
+   * @default '10s'
+   */
+  waitFor?: Duration;
+
+  /**
+   * What a finished key answers to another request under the same key. With
+   * `'replay'` a client with a changed body silently gets the old answer.
+   * @default 'reject'
+   */
+  onMismatch?: 'reject' | 'replay';
+
+  /**
+   * What happens to a key whose attempt died before it recorded any phase.
+   * Nobody can know how far a plain handler got, so the default is to say so.
+   * `'resume'` runs the handler again: right only where running twice is harmless.
+   * @default 'unknown'
+   */
+  onAbandoned?: 'resume' | 'unknown';
+
+  /**
+   * What a 5xx answer means: `'retry'` lets a retry run again (from the last
+   * recovery point), `'store'` makes it the final answer, `'unknown'` keeps the
+   * key until somebody finds out.
+   * @default 'retry' ('store' with the Stripe dialect)
+   */
+  onServerError?: 'retry' | 'store' | 'unknown';
+
+  /**
+   * What a retry gets after `retention`: a new run, or 410.
+   * @default 'forget'
+   */
+  onExpired?: 'forget' | 'gone';
+
+  /**
+   * Decides whether an answer is final, that is stored and replayed. An answer
+   * that is not final leaves the key open for a retry.
+   * @default below 500, except 408, 425 and 429; 5xx as `onServerError` says
+   */
+  isFinal?: (outcome: Outcome) => boolean;
+
+  /**
+   * What a retry has to repeat, instead of the query, media type and body: any
+   * JSON value, a string or a Buffer. Use it to leave out a client's timestamp,
+   * or to compare the raw body. Method, route and scope always count.
+   */
+  fingerprint?: (request: any, context: ExecutionContext) => unknown;
+
+  /**
+   * The largest body that is kept for replay. A larger answer still counts as
+   * finished: a retry gets 410 `response_unavailable`, never a second run.
+   * @default 1048576 (1 MiB)
+   */
+  maxResponseBytes?: number;
+}
+
+/**
+ * Whose key it is: a stable name of the authenticated caller (account, tenant or
+ * user id). Not the bearer token, which changes on refresh, and nothing from the
+ * body, which the caller chooses. `'global'` puts all callers into one scope.
+ */
+export type ScopeOption =
+  | 'global'
+  // Requests differ between Express and Fastify and carry what guards put on them.
+  | ((request: any, context: ExecutionContext) => string | undefined | Promise<string | undefined>);
+
+export interface IdempotencyModuleOptions extends IdempotencyPolicy {
+  /** Required: without a scope one caller would receive another one's answers. */
+  scope: ScopeOption;
+
+  /**
+   * The shape of our own errors: the IETF draft's problem documents, or
+   * Stripe's `error` objects and status codes for clients made for Stripe.
+   * @default 'ietf'
+   */
+  dialect?: Dialect;
+
+  /**
+   * The request header that carries the key.
+   * @default 'Idempotency-Key'
+   */
+  header?: string;
+
+  /**
+   * Response headers to keep for replay, besides content-type,
+   * content-language, content-location, location, etag and last-modified.
+   * @default []
+   */
+  replayHeaders?: string[];
+
+  /**
+   * How long a statement of ours may take, waiting for a connection included,
+   * before the request is refused with 503. Raise it if your pool is small and
+   * bursts are long.
+   * @default '5s'
+   */
+  storeTimeout?: Duration;
+
+  /**
+   * How long shutdown waits for running attempts before it lets go of their
+   * leases. Keep it below the time your orchestrator allows before SIGKILL.
+   * @default '10s'
+   */
+  shutdownTimeout?: Duration;
+}
+
+export type Dialect = 'ietf' | 'stripe';
+
+/** What has to be known before the options can be made, hence also beside `useFactory`. */
+export interface IdempotencyModuleExtras {
+  /**
+   * Make `AtomicPhase` and the interceptor available in every module.
+   * @default true
+   */
+  isGlobal?: boolean;
+
+  /**
+   * The name of the TypeORM data source that holds the business data, so that
+   * phases can share its transactions.
+   * @default the default data source
+   */
+  dataSource?: string;
+
+  /**
+   * The PostgreSQL schema of the key tables, if it is not the data source's own.
+   * Use the same name with `idempotencyMigrationsIn(schema)`.
+   */
+  schema?: string;
+}
+
+/** What a class for `forRootAsync({ useClass })` or `useExisting` implements. */
+export interface IdempotencyOptionsFactory {
+  createIdempotencyOptions(): IdempotencyModuleOptions | Promise<IdempotencyModuleOptions>;
+}

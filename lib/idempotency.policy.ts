@@ -1,0 +1,144 @@
+import { parseDuration, type Duration } from './duration.js';
+import { IdempotencyConfigurationError } from './idempotency.errors.js';
+import type { Dialect, IdempotencyPolicy, Outcome } from './idempotency.options.js';
+
+/** A route's policy with every field decided and every duration in milliseconds. */
+export interface ResolvedPolicy extends Required<
+  Omit<IdempotencyPolicy, 'retention' | 'lease' | 'maxRunTime' | 'waitFor' | 'fingerprint'>
+> {
+  /** Null is for ever. */
+  retention: number | null;
+  lease: number;
+  maxRunTime: number;
+  waitFor: number;
+  fingerprint: IdempotencyPolicy['fingerprint'];
+}
+
+const DEFAULTS = {
+  required: true,
+  keyspace: 'scope',
+  retention: '24h',
+  lease: '30s',
+  maxRunTime: '15m',
+  onInProgress: 'reject',
+  waitFor: '10s',
+  onMismatch: 'reject',
+  onAbandoned: 'unknown',
+  onServerError: 'retry',
+  onExpired: 'forget',
+  maxResponseBytes: 1024 * 1024,
+} as const satisfies IdempotencyPolicy;
+
+/** What a dialect changes in the defaults. Stripe stores every answer once execution began. */
+const PRESETS: Record<Dialect, IdempotencyPolicy> = {
+  ietf: {},
+  stripe: { onServerError: 'store' },
+};
+
+const CHOICES = {
+  keyspace: ['scope', 'endpoint'],
+  onInProgress: ['reject', 'accept', 'wait'],
+  onMismatch: ['reject', 'replay'],
+  onAbandoned: ['resume', 'unknown'],
+  onServerError: ['retry', 'store', 'unknown'],
+  onExpired: ['forget', 'gone'],
+} as const;
+
+/** Proxies and clients commonly give a silent connection up after 60 s. */
+const LONGEST_WAIT = 55_000;
+
+/** Heartbeats come three times a lease; below this they would be a load of their own. */
+const SHORTEST_LEASE = 100;
+
+/**
+ * Merges the layers (module, class, handler: the later ones win, field by
+ * field) and refuses what cannot be meant. `where` names the place in errors.
+ */
+export function resolvePolicy(
+  dialect: Dialect,
+  layers: readonly (IdempotencyPolicy | undefined)[],
+  where: string,
+): ResolvedPolicy {
+  const merged: IdempotencyPolicy & typeof DEFAULTS = { ...DEFAULTS };
+  for (const layer of [PRESETS[dialect], ...layers]) {
+    for (const [field, value] of Object.entries(layer ?? {})) {
+      if (value !== undefined) Object.assign(merged, { [field]: value });
+    }
+  }
+  const policy: IdempotencyPolicy & { [F in keyof typeof DEFAULTS]: unknown } = merged;
+
+  for (const [field, allowed] of Object.entries(CHOICES)) {
+    const value = policy[field as keyof typeof CHOICES];
+    if (!(allowed as readonly unknown[]).includes(value)) {
+      throw new IdempotencyConfigurationError(
+        `${where}: ${field} is ${JSON.stringify(value)}. Use one of ${allowed.map((a) => `'${a}'`).join(', ')}.`,
+      );
+    }
+  }
+
+  const lease = milliseconds(where, 'lease', policy.lease as Duration);
+  const retention =
+    policy.retention === 'forever'
+      ? null
+      : milliseconds(where, 'retention', policy.retention as Duration);
+  const waitFor = milliseconds(where, 'waitFor', policy.waitFor as Duration);
+  const maxRunTime = milliseconds(where, 'maxRunTime', policy.maxRunTime as Duration);
+  const maxResponseBytes = policy.maxResponseBytes as number;
+
+  if (lease < SHORTEST_LEASE) {
+    throw new IdempotencyConfigurationError(
+      `${where}: lease is ${lease} ms, which leaves no time to renew it. Use at least ${SHORTEST_LEASE} ms; seconds are usual.`,
+    );
+  }
+  if (retention !== null && lease > retention) {
+    throw new IdempotencyConfigurationError(
+      `${where}: lease (${lease} ms) is longer than retention (${retention} ms), so a key would be forgotten while it runs. Shorten lease or lengthen retention.`,
+    );
+  }
+  if (waitFor > LONGEST_WAIT) {
+    throw new IdempotencyConfigurationError(
+      `${where}: waitFor is ${waitFor} ms, but clients and proxies cut a silent connection after about 60 s. Use at most '55s'.`,
+    );
+  }
+  if (maxRunTime < lease) {
+    throw new IdempotencyConfigurationError(
+      `${where}: maxRunTime (${maxRunTime} ms) is shorter than lease (${lease} ms), so no heartbeat would ever be sent. Lengthen maxRunTime or shorten lease.`,
+    );
+  }
+  if (!Number.isSafeInteger(maxResponseBytes) || maxResponseBytes < 0) {
+    throw new IdempotencyConfigurationError(
+      `${where}: maxResponseBytes is ${String(policy.maxResponseBytes)}. Use a whole number of bytes, such as 1048576.`,
+    );
+  }
+
+  const onServerError = merged.onServerError as ResolvedPolicy['onServerError'];
+  return {
+    ...merged,
+    onServerError,
+    retention,
+    lease,
+    waitFor,
+    maxRunTime,
+    isFinal: merged.isFinal ?? ((outcome) => isFinalByDefault(outcome, onServerError)),
+    fingerprint: merged.fingerprint,
+  };
+}
+
+/** 408, 425 and 429 ask the client to come again, so they cannot be the last word. */
+function isFinalByDefault(
+  { status }: Outcome,
+  onServerError: ResolvedPolicy['onServerError'],
+): boolean {
+  if (status >= 500) return onServerError === 'store';
+  return status !== 408 && status !== 425 && status !== 429;
+}
+
+export function milliseconds(where: string, option: string, duration: Duration): number {
+  const parsed = parseDuration(duration);
+  if (parsed === undefined) {
+    throw new IdempotencyConfigurationError(
+      `${where}: ${option} is ${JSON.stringify(duration)}, which is not a duration. Use milliseconds or a number with ms, s, m, h or d, such as '30s'.`,
+    );
+  }
+  return parsed;
+}

@@ -1,0 +1,67 @@
+import { IdempotencyConfigurationError } from './idempotency.errors.js';
+import type {
+  Dialect,
+  IdempotencyModuleOptions,
+  IdempotencyPolicy,
+  ScopeOption,
+} from './idempotency.options.js';
+import { milliseconds, resolvePolicy } from './idempotency.policy.js';
+import { forbiddenReplayHeaders } from './response/replay-headers.js';
+
+const WHERE = 'forRoot options';
+
+/** The module's options with every default filled in. */
+export class IdempotencySettings {
+  readonly scope: ScopeOption;
+  readonly dialect: Dialect;
+  readonly header: string;
+  readonly replayHeaders: readonly string[];
+  readonly storeTimeout: number;
+  readonly shutdownTimeout: number;
+  /** The part of the options that routes may override. */
+  readonly policy: IdempotencyPolicy;
+
+  constructor(options: IdempotencyModuleOptions) {
+    const {
+      scope,
+      dialect = 'ietf',
+      header = 'Idempotency-Key',
+      replayHeaders = [],
+      storeTimeout = '5s',
+      shutdownTimeout = '10s',
+      ...policy
+    } = options;
+    if (scope !== 'global' && typeof scope !== 'function') {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: scope is missing. It says whose key it is; without it one caller could receive another one's answer. ` +
+          'Pass a function that returns a stable id of the authenticated caller, such as scope: (request) => request.user?.id, ' +
+          "or scope: 'global' if all requests come from one caller.",
+      );
+    }
+    if (dialect !== 'ietf' && dialect !== 'stripe') {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: dialect is ${JSON.stringify(dialect)}. Use 'ietf' or 'stripe'.`,
+      );
+    }
+    if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(header)) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: header is ${JSON.stringify(header)}, which is not a header name. Use one such as 'Idempotency-Key'.`,
+      );
+    }
+    const forbidden = forbiddenReplayHeaders(replayHeaders);
+    if (forbidden.length > 0) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: replayHeaders names ${forbidden.join(', ')}, which must never be replayed: such a header belongs to one connection or one caller, or is made anew for each answer. Remove it.`,
+      );
+    }
+    this.scope = scope;
+    this.dialect = dialect;
+    this.header = header;
+    this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
+    this.storeTimeout = milliseconds(WHERE, 'storeTimeout', storeTimeout);
+    this.shutdownTimeout = milliseconds(WHERE, 'shutdownTimeout', shutdownTimeout);
+    this.policy = policy;
+    // Mistakes in the module's own policy are to be found even if no route uses it.
+    resolvePolicy(dialect, [policy], WHERE);
+  }
+}

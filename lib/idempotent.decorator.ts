@@ -1,0 +1,84 @@
+import { RequestMethod, UseInterceptors } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { isObservable, lastValueFrom } from 'rxjs';
+import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import type { IdempotencyPolicy } from './idempotency.options.js';
+import { isCovered, markCovered, setPolicy } from './idempotent.metadata.js';
+import { requestContext } from './request/request-context.js';
+
+/** The methods that a class-level `@Idempotent()` covers: HTTP does not make these idempotent by itself. */
+const COVERED_BY_CLASS: readonly unknown[] = [RequestMethod.POST, RequestMethod.PATCH];
+
+type Handler = (...args: any[]) => unknown;
+
+/**
+ * Makes a route idempotent under the request's key. On a class it covers the
+ * POST and PATCH routes; a handler's own policy overrides the class's, and that
+ * one the module's, field by field.
+ */
+export function Idempotent(policy: IdempotencyPolicy = {}): ClassDecorator & MethodDecorator {
+  return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {
+    if (property !== undefined && descriptor !== undefined) {
+      coverHandler(target, property, descriptor);
+      setPolicy(descriptor.value as Handler, policy);
+      return;
+    }
+    setPolicy(target, policy);
+    coverClass((target as { prototype: object }).prototype);
+  };
+}
+
+/** Inherited routes count as the class's own, as they do for Nest's router. */
+function coverClass(prototype: object): void {
+  const seen = new Set<string | symbol>();
+  for (
+    let at: object | null = prototype;
+    at !== null && at !== Object.prototype;
+    at = Object.getPrototypeOf(at) as object | null
+  ) {
+    for (const property of Reflect.ownKeys(at)) {
+      if (property === 'constructor' || seen.has(property)) continue;
+      seen.add(property);
+      const descriptor = Object.getOwnPropertyDescriptor(at, property)!;
+      const handler: unknown = descriptor.value;
+      if (typeof handler !== 'function' || isCovered(handler)) continue;
+      if (!Reflect.hasMetadata(PATH_METADATA, handler)) continue;
+      if (!COVERED_BY_CLASS.includes(Reflect.getMetadata(METHOD_METADATA, handler))) continue;
+      coverHandler(prototype, property, descriptor);
+      Object.defineProperty(prototype, property, descriptor);
+    }
+  }
+}
+
+/**
+ * Puts a thin wrapper around the handler. It notes that the handler began,
+ * because what a pipe throws looks just like what the handler throws; and it
+ * makes a promise of an Observable, because Nest unsubscribes from one when the
+ * client leaves, which would stop the work halfway.
+ */
+function coverHandler(
+  target: object,
+  property: string | symbol,
+  descriptor: PropertyDescriptor,
+): void {
+  const handler = descriptor.value as Handler;
+  if (isCovered(handler)) return;
+
+  function idempotentHandler(this: unknown, ...args: unknown[]): unknown {
+    const attempt = requestContext.current?.attempt;
+    if (attempt) attempt.began = true;
+    const result = handler.apply(this, args);
+    return attempt && isObservable(result)
+      ? lastValueFrom(result, { defaultValue: undefined })
+      : result;
+  }
+  Object.defineProperty(idempotentHandler, 'name', { value: handler.name });
+  Object.defineProperty(idempotentHandler, 'length', { value: handler.length });
+  // Other decorators, above or below, have left their marks on the handler itself.
+  for (const key of Reflect.getMetadataKeys(handler) as unknown[]) {
+    Reflect.defineMetadata(key, Reflect.getMetadata(key, handler), idempotentHandler);
+  }
+  markCovered(idempotentHandler);
+  descriptor.value = idempotentHandler;
+  UseInterceptors(IdempotencyInterceptor)(target, property, descriptor);
+}

@@ -1,0 +1,23 @@
+import type { IdempotencyPolicy } from './idempotency.options.js';
+
+const POLICY = Symbol('nestjs-atomic-idempotency:policy');
+const COVERED = Symbol('nestjs-atomic-idempotency:covered');
+
+/** Notes what `@Idempotent()` said about a class or a handler. */
+export function setPolicy(target: object, policy: IdempotencyPolicy): void {
+  Reflect.defineMetadata(POLICY, policy, target);
+}
+
+/** The policy of a handler, or of a class or the nearest of its parents. */
+export function policyOf(target: object): IdempotencyPolicy | undefined {
+  return Reflect.getMetadata(POLICY, target) as IdempotencyPolicy | undefined;
+}
+
+/** Whether a handler is idempotent, by its own decorator or its class's. */
+export function isCovered(handler: object): boolean {
+  return Reflect.hasOwnMetadata(COVERED, handler);
+}
+
+export function markCovered(handler: object): void {
+  Reflect.defineMetadata(COVERED, true, handler);
+}

@@ -1,0 +1,81 @@
+import type { ResolvedPolicy } from '../idempotency.policy.js';
+import type { PhaseRecord } from '../phases/phase-record.js';
+import type { Lease, Reservation } from './key-store.js';
+
+/** One run of one key by this process: what it knows about itself, from reservation to recording. */
+export class Attempt implements Lease {
+  readonly id: string;
+  readonly scope: string;
+  readonly endpoint: string;
+  readonly key: string;
+  readonly owner: string;
+  readonly lease: number;
+  /** 1 for the first run, +1 for each takeover. */
+  readonly number: number;
+  readonly policy: ResolvedPolicy;
+  readonly expiresAt: Date | null;
+  /** What earlier attempts recorded, in order. */
+  readonly recorded: readonly PhaseRecord[];
+
+  recoveryPoint: string;
+  /** The pipes let the request pass and the handler was called. */
+  began = false;
+  /** What the handler threw. */
+  error: unknown;
+  /** A foreign call's outcome is not known; no further phase may start. */
+  doubt: { phase: string; repeatable: boolean } | undefined;
+
+  /** Called once, when the lease is lost. */
+  onLeaseLost: (() => void) | undefined;
+
+  private controller: AbortController | undefined;
+  private lost = false;
+
+  constructor(
+    reservation: Reservation,
+    policy: ResolvedPolicy,
+    row: {
+      id: string;
+      number: number;
+      recoveryPoint: string;
+      expiresAt: Date | null;
+      recorded: readonly PhaseRecord[];
+    },
+  ) {
+    this.id = row.id;
+    this.scope = reservation.scope;
+    this.endpoint = reservation.endpoint;
+    this.key = reservation.key;
+    this.owner = reservation.owner;
+    this.lease = reservation.lease;
+    this.policy = policy;
+    this.number = row.number;
+    this.recoveryPoint = row.recoveryPoint;
+    this.expiresAt = row.expiresAt;
+    this.recorded = row.recorded;
+  }
+
+  get leaseLost(): boolean {
+    return this.lost;
+  }
+
+  /** Fires when the lease is lost: whatever the handler still does will not be kept. */
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.lost) this.controller.abort(leaseLostReason(this));
+    return this.controller.signal;
+  }
+
+  loseLease(): void {
+    if (this.lost) return;
+    this.lost = true;
+    this.onLeaseLost?.();
+    this.controller?.abort(leaseLostReason(this));
+  }
+}
+
+function leaseLostReason(attempt: Attempt): Error {
+  return new Error(
+    `Attempt ${attempt.number} of Idempotency-Key ${attempt.key} lost its lease; nothing it writes from here on is kept.`,
+  );
+}

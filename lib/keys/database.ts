@@ -1,0 +1,132 @@
+import type { DataSource } from 'typeorm';
+
+/** The store did not answer, or not in time. Fail closed: nothing may run on its account. */
+export class StoreUnavailableError extends Error {
+  constructor(
+    message: string,
+    options: {
+      cause?: unknown;
+      /**
+       * Settles when the statement is over after all. Until then nobody can
+       * know whether it will take effect.
+       */
+      late?: Promise<unknown>;
+    } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.name = 'StoreUnavailableError';
+    this.late = options.late ?? Promise.resolve();
+  }
+
+  readonly late: Promise<unknown>;
+}
+
+/** Runs the store's statements, each on a connection of its own and within a bounded time. */
+export class Database {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly timeout: number,
+    private readonly schema?: string,
+  ) {}
+
+  /** The qualified, quoted name of one of our tables. */
+  table(name: string): string {
+    const schema = this.schema ?? (this.dataSource.options as { schema?: string }).schema;
+    return [schema, name]
+      .filter((part) => part !== undefined)
+      .map((part) => `"${part.replaceAll('"', '""')}"`)
+      .join('.');
+  }
+
+  /**
+   * A statement by itself, hence its own transaction. Safe behind a proxy that
+   * pools transactions: nothing is left on the connection.
+   */
+  async query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    let abandoned = false;
+    const work = this.run<Row>(sql, parameters, () => abandoned);
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        abandoned = true;
+        reject(
+          new StoreUnavailableError(`The database did not answer within ${this.timeout} ms.`, {
+            late: work.catch(() => undefined),
+          }),
+        );
+      }, this.timeout);
+    });
+    try {
+      return await Promise.race([work, timeout]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private async run<Row>(
+    sql: string,
+    parameters: unknown[],
+    abandoned: () => boolean,
+  ): Promise<Row[]> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      await runner.connect();
+      // The caller gave up while it waited for a connection: a statement sent
+      // now would reserve a key that nobody runs.
+      if (abandoned()) return [];
+      const result = await runner.query(sql, parameters, true);
+      return result.records as Row[];
+    } catch (cause) {
+      throw new StoreUnavailableError('The database refused or lost a statement.', { cause });
+    } finally {
+      await runner.release();
+    }
+  }
+}
+
+/** The SQLSTATE or the system's error code behind an error of TypeORM, pg or Node. */
+export function errorCode(error: unknown): string | undefined {
+  for (let at = error as ErrorLike | undefined, depth = 0; at && depth < 5; depth++) {
+    if (typeof at.code === 'string') return at.code;
+    at = at.driverError ?? at.cause;
+  }
+  return undefined;
+}
+
+interface ErrorLike {
+  code?: unknown;
+  driverError?: ErrorLike;
+  cause?: ErrorLike;
+}
+
+/** Two transactions met; the one that was refused did nothing and may simply run again. */
+export function isSerializationConflict(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === '40001' || code === '40P01';
+}
+
+/**
+ * The connection broke, or the server is going down or coming up. Whether the
+ * statement took effect is not known, so only statements that recognise their
+ * own earlier success may be repeated.
+ */
+export function isConnectionLoss(error: unknown): boolean {
+  const code = errorCode(error);
+  if (code !== undefined) {
+    return (
+      /^(08|57P0)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)
+    );
+  }
+  // pg reports a cut connection without a code.
+  for (let at = error as Error | undefined, depth = 0; at && depth < 5; depth++) {
+    if (
+      /connection (terminated|ended|error)|client has encountered a connection error/i.test(
+        at.message,
+      )
+    ) {
+      return true;
+    }
+    at = (at as { driverError?: Error }).driverError ?? (at.cause as Error | undefined);
+  }
+  return false;
+}

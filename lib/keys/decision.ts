@@ -1,0 +1,82 @@
+import type { ResolvedPolicy } from '../idempotency.policy.js';
+import type { PhaseRecord } from '../phases/phase-record.js';
+import type { Answer } from '../response/answer.js';
+import type { Attempt } from './attempt.js';
+import type { FoundKey } from './key-store.js';
+
+/** What a request with a key is to get. */
+export type Decision =
+  | { kind: 'run'; attempt: Attempt }
+  | { kind: 'replay'; answer: Answer; expiresAt: Date | null }
+  | { kind: 'accepted'; runningFor: number }
+  | { kind: 'inProgress'; runningFor: number }
+  | { kind: 'mismatch' }
+  | { kind: 'unknown'; reconcileIn: number | null }
+  | { kind: 'gone' }
+  /** Finished, but the answer cannot be shown again. */
+  | { kind: 'unavailable'; status: number | null };
+
+/** What has to happen to a found key before the request can be answered. */
+export type Step =
+  | Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' }>
+  /** An attempt runs it now. */
+  | { kind: 'running'; runningFor: number }
+  | { kind: 'pending'; runningFor: number }
+  /** Past retention: remove it and reserve again. */
+  | { kind: 'forget' }
+  /** Nobody runs it: take it over, if that is safe. */
+  | { kind: 'resume' }
+  /** It is this very attempt, whose reservation's reply was lost. */
+  | { kind: 'ours' };
+
+/** The retry table of docs/how-it-works.md. */
+export function decide(
+  key: FoundKey,
+  request: { fingerprint: Buffer; owner: string },
+  policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch'>,
+): Step {
+  if (key.status === 'in_progress' && key.owner === request.owner) return { kind: 'ours' };
+  if (key.status === 'expired') return { kind: 'gone' };
+  if (key.status === 'completed' && key.pastRetention) {
+    return policy.onExpired === 'gone' ? { kind: 'gone' } : { kind: 'forget' };
+  }
+  if (!key.fingerprint.equals(request.fingerprint)) {
+    const replays = key.status === 'completed' && policy.onMismatch === 'replay';
+    if (!replays) return { kind: 'mismatch' };
+  }
+  switch (key.status) {
+    case 'completed':
+      return key.answer
+        ? { kind: 'replay', answer: key.answer, expiresAt: key.expiresAt }
+        : { kind: 'unavailable', status: key.responseStatus };
+    case 'unknown':
+      return { kind: 'unknown', reconcileIn: key.reconcileIn };
+    case 'pending':
+      return { kind: 'pending', runningFor: key.runningFor };
+    case 'in_progress':
+      return key.lapsed ? { kind: 'resume' } : { kind: 'running', runningFor: key.runningFor };
+    case 'failed_retryable':
+      return { kind: 'resume' };
+  }
+}
+
+/**
+ * Whether a key that nobody runs may run again, and if not, why its outcome is
+ * unknown. A phase in doubt decides first: `onAbandoned` speaks of the code
+ * between phases and is no licence to repeat a payment.
+ */
+export function whyNotResumable(
+  key: Pick<FoundKey, 'status'>,
+  phases: readonly PhaseRecord[],
+  policy: Pick<ResolvedPolicy, 'onAbandoned'>,
+): string | undefined {
+  const doubt = phases.find((phase) => phase.state === 'intended');
+  if (doubt) {
+    if (doubt.inDoubt === 'stop') return 'in_doubt';
+    if (doubt.inDoubt === 'repeat' && doubt.keyForgotten) return 'effect_key_forgotten';
+    return undefined;
+  }
+  if (key.status === 'failed_retryable') return undefined;
+  if (phases.length > 0 || policy.onAbandoned === 'resume') return undefined;
+  return 'abandoned';
+}

@@ -1,0 +1,96 @@
+import { Check, Column, Entity, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import type { KeyStatus } from './key-status.js';
+
+/**
+ * One key of one scope: who runs it, how far it got, and what it answered.
+ * The library reads and writes it with its own statements (see key-store.ts);
+ * the entity is for your queries, relations and `migration:generate`.
+ */
+@Entity('idempotency_keys')
+@Unique('uq_idempotency_keys', ['scope', 'endpoint', 'key'])
+@Check(
+  'ck_idempotency_keys_status',
+  `status IN ('pending', 'in_progress', 'completed', 'failed_retryable', 'unknown', 'expired')`,
+)
+export class IdempotencyKey {
+  /** May be referenced by your own tables, with ON DELETE SET NULL. */
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'ALWAYS',
+    primaryKeyConstraintName: 'pk_idempotency_keys',
+  })
+  id!: string;
+
+  @Column('text')
+  scope!: string;
+
+  /** Method and route pattern with `keyspace: 'endpoint'`, otherwise empty. */
+  @Column('text', { default: '' })
+  endpoint!: string;
+
+  @Column('text')
+  key!: string;
+
+  @Column('bytea')
+  fingerprint!: Buffer;
+
+  @Column('text', { default: 'in_progress' })
+  status!: KeyStatus;
+
+  @Column('text', { name: 'recovery_point', default: 'started' })
+  recoveryPoint!: string;
+
+  /** The attempt that runs the key, or ran it last. Kept after the end, so that a lost reply is recognised. */
+  @Column('uuid')
+  owner!: string;
+
+  @Column('integer', { default: 1 })
+  attempt!: number;
+
+  @Column('timestamptz', { name: 'locked_until' })
+  lockedUntil!: Date;
+
+  @Column('smallint', { name: 'response_status', nullable: true })
+  responseStatus!: number | null;
+
+  @Column('jsonb', { name: 'response_headers', nullable: true })
+  responseHeaders!: Record<string, string | string[]> | null;
+
+  /** bytea, because jsonb would reorder members and a replay is byte-exact. */
+  @Column('bytea', { name: 'response_body', nullable: true })
+  responseBody!: Buffer | null;
+
+  /** How to read the three response columns; a reader refuses a version it does not know. */
+  @Column('smallint', { name: 'response_version', nullable: true })
+  responseVersion!: number | null;
+
+  /** Why the last attempt ended without a final answer. */
+  @Column('text', { name: 'last_error_code', nullable: true })
+  lastErrorCode!: string | null;
+
+  @Column('timestamptz', { name: 'reconcile_after', nullable: true })
+  reconcileAfter!: Date | null;
+
+  @Column('integer', { name: 'reconcile_attempts', default: 0 })
+  reconcileAttempts!: number;
+
+  /** The resumable operation behind the key, and its input. */
+  @Column('text', { nullable: true })
+  operation!: string | null;
+
+  @Column('json', { nullable: true })
+  input!: unknown;
+
+  @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column('timestamptz', { name: 'last_run_at', default: () => 'now()' })
+  lastRunAt!: Date;
+
+  @Column('timestamptz', { name: 'completed_at', nullable: true })
+  completedAt!: Date | null;
+
+  /** Null is for ever. */
+  @Column('timestamptz', { name: 'expires_at', nullable: true })
+  expiresAt!: Date | null;
+}

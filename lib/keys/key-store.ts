@@ -1,0 +1,314 @@
+import type { Answer } from '../response/answer.js';
+import type { Database } from './database.js';
+import type { KeyStatus } from './key-status.js';
+
+/** The version of the stored answer's format, in `response_version`. */
+const RESPONSE_VERSION = 1;
+
+/** A request for the right to run a key. */
+export interface Reservation {
+  scope: string;
+  endpoint: string;
+  key: string;
+  fingerprint: Buffer;
+  /** Made before the first statement, so that a lost reply is recognised. */
+  owner: string;
+  lease: number;
+  retention: number | null;
+}
+
+/** A key as a statement found it. Everything about time was compared on the database's clock. */
+export interface FoundKey {
+  id: string;
+  fingerprint: Buffer;
+  status: KeyStatus;
+  recoveryPoint: string;
+  owner: string;
+  attempt: number;
+  lapsed: boolean;
+  pastRetention: boolean;
+  /** Milliseconds since the running attempt began. */
+  runningFor: number;
+  /** Milliseconds until somebody looks into an unknown outcome. */
+  reconcileIn: number | null;
+  expiresAt: Date | null;
+  responseStatus: number | null;
+  /** Undefined where there is no answer, or none that this version can read. */
+  answer: Answer | undefined;
+}
+
+export type ReserveResult =
+  | { kind: 'reserved'; id: string; expiresAt: Date | null }
+  | { kind: 'found'; key: FoundKey }
+  /** Lost the insert and could not see the winner's row: reserve again. */
+  | { kind: 'missed' };
+
+/** How an attempt ended. */
+export interface Ending {
+  id: string;
+  owner: string;
+  status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'unknown'>;
+  responseStatus: number | null;
+  responseHeaders: Record<string, string | string[]> | null;
+  /** Null where the body cannot be replayed. */
+  responseBody: Buffer | null;
+  errorCode: string | null;
+  retention: number | null;
+}
+
+/** The right to run a key, as held by an attempt of this process. */
+export interface Lease {
+  id: string;
+  owner: string;
+  lease: number;
+}
+
+/** Every statement on `idempotency_keys`. All but `reserve` are fenced by id, owner and status. */
+export class KeyStore {
+  private readonly keys: string;
+
+  constructor(private readonly database: Database) {
+    this.keys = database.table('idempotency_keys');
+  }
+
+  /**
+   * Takes the keys that are free and reads the ones that are not. The insert is
+   * the lock: there is no check before it that could be outdated. Rows are
+   * inserted in key order, so that two processes cannot block each other.
+   */
+  async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
+    const rows = await this.database.query<ReserveRow>(
+      `WITH wanted AS (
+         SELECT *
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[])
+           WITH ORDINALITY AS w (scope, endpoint, key, fingerprint, owner, lease, retention, position)
+       ), reserved AS (
+         INSERT INTO ${this.keys} (scope, endpoint, key, fingerprint, owner, locked_until, expires_at)
+         SELECT scope, endpoint, key, fingerprint, owner,
+                now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond'
+         FROM wanted
+         ORDER BY scope, endpoint, key
+         ON CONFLICT (scope, endpoint, key) DO NOTHING
+         RETURNING id, owner, expires_at
+       )
+       SELECT w.position::int AS "position",
+              r.id AS "reservedId",
+              coalesce(r.expires_at, k.expires_at) AS "expiresAt",
+              k.id, k.fingerprint, k.status, k.owner, k.attempt,
+              k.recovery_point AS "recoveryPoint",
+              k.locked_until <= now() AS "lapsed",
+              coalesce(k.expires_at <= now(), false) AS "pastRetention",
+              (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
+              (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
+              k.response_version AS "responseVersion",
+              k.response_status AS "responseStatus",
+              k.response_headers AS "responseHeaders",
+              k.response_body AS "responseBody"
+       FROM wanted w
+       LEFT JOIN reserved r ON r.owner = w.owner
+       LEFT JOIN LATERAL (
+         SELECT *
+         FROM ${this.keys} k
+         WHERE r.id IS NULL AND k.scope = w.scope AND k.endpoint = w.endpoint AND k.key = w.key
+         LIMIT 1 -- keeps the look-up on the unique index, whatever the statistics say
+       ) k ON true
+       ORDER BY w.position`,
+      [
+        wanted.map((w) => w.scope),
+        wanted.map((w) => w.endpoint),
+        wanted.map((w) => w.key),
+        wanted.map((w) => w.fingerprint),
+        wanted.map((w) => w.owner),
+        wanted.map((w) => w.lease),
+        wanted.map((w) => w.retention),
+      ],
+    );
+    return rows.map(toReserveResult);
+  }
+
+  /**
+   * Makes another attempt the owner of a key that nobody runs. `seen` is what
+   * the decision was based on: if anything happened since, no row matches.
+   */
+  async takeOver(seen: FoundKey, owner: string, lease: number): Promise<boolean> {
+    const rows = await this.database.query(
+      `UPDATE ${this.keys}
+       SET status = 'in_progress', owner = $4, attempt = attempt + 1, last_run_at = now(),
+           locked_until = now() + $5::float8 * interval '1 millisecond', last_error_code = NULL
+       WHERE id = $1 AND owner = $2 AND attempt = $3
+         AND (status = 'failed_retryable' OR (status = 'in_progress' AND locked_until <= now()))
+       RETURNING id`,
+      [seen.id, seen.owner, seen.attempt, owner, lease],
+    );
+    return rows.length === 1;
+  }
+
+  /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
+  async declareUnknown(seen: FoundKey, errorCode: string): Promise<void> {
+    await this.database.query(
+      `UPDATE ${this.keys}
+       SET status = 'unknown', last_error_code = $4, reconcile_after = now()
+       WHERE id = $1 AND owner = $2 AND attempt = $3
+         AND (status = 'failed_retryable' OR (status = 'in_progress' AND locked_until <= now()))`,
+      [seen.id, seen.owner, seen.attempt, errorCode],
+    );
+  }
+
+  /** Removes a finished key that is past its retention, so that it can be used anew. */
+  async forget(id: string): Promise<void> {
+    await this.database.query(
+      `DELETE FROM ${this.keys} WHERE id = $1 AND status = 'completed' AND expires_at <= now()`,
+      [id],
+    );
+  }
+
+  /**
+   * Records how attempts ended. Returns the ids that are recorded, now or by an
+   * earlier try whose reply was lost; any other attempt has lost its lease.
+   *
+   * A first attempt keeps the expiry of its reservation, so that the header sent
+   * with its answer is true and the update stays heap-only; a resumed one gets
+   * a full window anew.
+   */
+  async finish(endings: readonly Ending[]): Promise<Map<string, { expiresAt: Date | null }>> {
+    const rows = await this.database.query<{ id: string; expiresAt: Date | null }>(
+      `WITH ended AS (
+         SELECT *
+         FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::text[], $6::bytea[], $7::text[], $8::float8[])
+           AS e (id, owner, status, response_status, response_headers, response_body, error_code, retention)
+       ), recorded AS (
+         UPDATE ${this.keys} k
+         SET status = e.status,
+             recovery_point = CASE WHEN e.status = 'completed' THEN 'finished' ELSE k.recovery_point END,
+             response_status = e.response_status,
+             response_headers = e.response_headers::jsonb,
+             response_body = e.response_body,
+             response_version = CASE WHEN e.status = 'completed' THEN ${RESPONSE_VERSION} END,
+             last_error_code = e.error_code,
+             reconcile_after = CASE WHEN e.status = 'unknown' THEN now() END,
+             completed_at = CASE WHEN e.status = 'completed' THEN now() END,
+             expires_at = CASE
+               WHEN e.status = 'completed' AND k.attempt > 1 THEN now() + e.retention * interval '1 millisecond'
+               ELSE k.expires_at
+             END
+         FROM ended e
+         WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
+         RETURNING k.id, k.expires_at
+       )
+       SELECT id, expires_at AS "expiresAt" FROM recorded
+       UNION ALL
+       SELECT k.id, k.expires_at
+       FROM ended e JOIN ${this.keys} k ON k.id = e.id AND k.owner = e.owner AND k.status = e.status`,
+      [
+        endings.map((e) => e.id),
+        endings.map((e) => e.owner),
+        endings.map((e) => e.status),
+        endings.map((e) => e.responseStatus),
+        endings.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
+        endings.map((e) => e.responseBody),
+        endings.map((e) => e.errorCode),
+        endings.map((e) => e.retention),
+      ],
+    );
+    return new Map(rows.map((row) => [row.id, { expiresAt: row.expiresAt }]));
+  }
+
+  /**
+   * Gives a key back whose handler never began. A first attempt leaves no
+   * trace; a later one leaves the key open, because earlier attempts did begin.
+   * True also where nothing is left to give back, as after a lost reply.
+   */
+  async giveBack(
+    reservation: Pick<Reservation, 'scope' | 'endpoint' | 'key' | 'owner'>,
+  ): Promise<void> {
+    await this.database.query(
+      `WITH removed AS (
+         DELETE FROM ${this.keys}
+         WHERE scope = $1 AND endpoint = $2 AND key = $3 AND owner = $4
+           AND status = 'in_progress' AND attempt = 1
+       )
+       UPDATE ${this.keys}
+       SET status = 'failed_retryable', last_error_code = 'handler_not_begun'
+       WHERE scope = $1 AND endpoint = $2 AND key = $3 AND owner = $4
+         AND status = 'in_progress' AND attempt > 1`,
+      [reservation.scope, reservation.endpoint, reservation.key, reservation.owner],
+    );
+  }
+
+  /**
+   * Renews the leases of this process in one statement and returns the ids of
+   * those that are lost. A row that one of our own phases has locked is left
+   * alone rather than waited for: the phase renews it itself.
+   */
+  async renew(leases: readonly Lease[]): Promise<string[]> {
+    const rows = await this.database.query<{ id: string }>(
+      `WITH held AS (
+         SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::float8[]) AS h (id, owner, lease)
+       ), free AS (
+         SELECT k.id, h.lease
+         FROM held h JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
+         FOR UPDATE OF k SKIP LOCKED
+       ), renewed AS (
+         UPDATE ${this.keys} k
+         SET locked_until = now() + free.lease * interval '1 millisecond'
+         FROM free
+         WHERE k.id = free.id
+       )
+       SELECT h.id
+       FROM held h
+       LEFT JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
+       WHERE k.id IS NULL`,
+      [leases.map((l) => l.id), leases.map((l) => l.owner), leases.map((l) => l.lease)],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  /** Ends leases early, at shutdown, so that retries elsewhere need not wait for them to lapse. */
+  async letGo(leases: readonly Omit<Lease, 'lease'>[]): Promise<void> {
+    await this.database.query(
+      `UPDATE ${this.keys} k
+       SET locked_until = now()
+       FROM unnest($1::bigint[], $2::uuid[]) AS h (id, owner)
+       WHERE k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'`,
+      [leases.map((l) => l.id), leases.map((l) => l.owner)],
+    );
+  }
+
+  /** Which of these attempts still run: what waiting duplicates ask, all of a process at once. */
+  async stillRunning(attempts: readonly Omit<Lease, 'lease'>[]): Promise<Set<string>> {
+    const rows = await this.database.query<{ owner: string }>(
+      `SELECT k.owner
+       FROM unnest($1::bigint[], $2::uuid[]) AS a (id, owner)
+       JOIN ${this.keys} k ON k.id = a.id AND k.owner = a.owner
+       WHERE k.status = 'in_progress' AND k.locked_until > now()`,
+      [attempts.map((a) => a.id), attempts.map((a) => a.owner)],
+    );
+    return new Set(rows.map((row) => row.owner));
+  }
+}
+
+interface ReserveRow extends Omit<FoundKey, 'answer'> {
+  reservedId: string | null;
+  responseVersion: number | null;
+  responseHeaders: Record<string, string | string[]> | null;
+  responseBody: Buffer | null;
+}
+
+function toReserveResult(row: ReserveRow): ReserveResult {
+  if (row.reservedId !== null) {
+    return { kind: 'reserved', id: row.reservedId, expiresAt: row.expiresAt };
+  }
+  if (row.id === null) return { kind: 'missed' };
+  const { responseVersion, responseStatus, responseHeaders, responseBody } = row;
+  const readable =
+    responseVersion === RESPONSE_VERSION && responseStatus !== null && responseBody !== null;
+  return {
+    kind: 'found',
+    key: {
+      ...row,
+      answer: readable
+        ? { status: responseStatus, headers: responseHeaders ?? {}, body: responseBody }
+        : undefined,
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { Logger } from '@nestjs/common';
+import { faultPoint } from '../fault-points.js';
+import type { ObservedAnswer } from '../response/answer.js';
+import { leaseLost, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
+import type { Attempt } from './attempt.js';
+import type { Ending, KeyStore } from './key-store.js';
+import type { LeaseKeeper } from './lease-keeper.js';
+import { persist } from './persistence.js';
+import type { WaitingRoom } from './waiting-room.js';
+
+/** What became of an attempt, once it is on record. */
+export interface Recorded {
+  final: boolean;
+  expiresAt: Date | null;
+}
+
+/** Records how an attempt ended, before its answer leaves. */
+export class Recorder {
+  private readonly logger = new Logger('IdempotencyModule');
+
+  constructor(
+    private readonly keys: KeyStore,
+    private readonly leases: LeaseKeeper,
+    private readonly waitingRoom: WaitingRoom,
+    private readonly pickHeaders: (headers: ObservedAnswer['headers']) => ObservedAnswer['headers'],
+  ) {}
+
+  /**
+   * Throws an IdempotencyProblem where the answer must not leave: it could not
+   * be recorded, the lease is lost, or a foreign call is in doubt.
+   */
+  async record(attempt: Attempt, observed: ObservedAnswer): Promise<Recorded> {
+    try {
+      if (!attempt.began) {
+        await this.insist(attempt, () => this.keys.giveBack(attempt));
+        return { final: false, expiresAt: null };
+      }
+      const ending = endingOf(attempt, observed, this.pickHeaders);
+      await faultPoint('recording:before', attempt);
+      const recorded = await this.insist(attempt, () => this.keys.finish([ending]));
+      await faultPoint('recording:after', attempt);
+      const row = recorded.get(attempt.id);
+      if (!row) throw leaseLost();
+      if (attempt.doubt) assertHonest(attempt.doubt.repeatable, observed.status);
+      return { final: ending.status === 'completed', expiresAt: row.expiresAt };
+    } finally {
+      this.leases.drop(attempt);
+      this.waitingRoom.wake(attempt.owner);
+    }
+  }
+
+  /** The answer is held back meanwhile; after the lease nobody may count on the key being ours. */
+  private async insist<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {
+    try {
+      return await persist(work, { within: attempt.lease, again: () => !attempt.leaseLost });
+    } catch (error) {
+      if (attempt.leaseLost) throw leaseLost();
+      this.logger.error(
+        `The end of an idempotent request could not be recorded within its lease, so its answer was held back: ${String(error)}`,
+      );
+      throw storeUnavailable('The request was processed, but its outcome could not be recorded.');
+    }
+  }
+}
+
+/** The row's new state. What is in doubt decides first, then whether the answer is final. */
+export function endingOf(
+  attempt: Attempt,
+  observed: ObservedAnswer,
+  pickHeaders: (headers: ObservedAnswer['headers']) => ObservedAnswer['headers'],
+): Ending {
+  const open = {
+    id: attempt.id,
+    owner: attempt.owner,
+    responseStatus: null,
+    responseHeaders: null,
+    responseBody: null,
+    retention: attempt.policy.retention,
+  };
+  const { status } = observed;
+  if (attempt.doubt) {
+    return {
+      ...open,
+      status: attempt.doubt.repeatable ? 'failed_retryable' : 'unknown',
+      errorCode: 'in_doubt',
+    };
+  }
+  if (attempt.policy.isFinal({ status, error: attempt.error })) {
+    return {
+      ...open,
+      status: 'completed',
+      errorCode: null,
+      responseStatus: status,
+      responseHeaders: pickHeaders(observed.headers),
+      responseBody: observed.body ?? null,
+    };
+  }
+  const unknown = status >= 500 && attempt.policy.onServerError === 'unknown';
+  return { ...open, status: unknown ? 'unknown' : 'failed_retryable', errorCode: `http_${status}` };
+}
+
+/**
+ * While a call is in doubt, any answer but "it failed, try again" would be a
+ * guess, whatever the handler made of the error.
+ */
+function assertHonest(repeatable: boolean, status: number): void {
+  if (repeatable && status >= 500) return;
+  throw outcomeUnknown();
+}

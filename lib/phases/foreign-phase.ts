@@ -1,0 +1,48 @@
+import type { EntityManager } from 'typeorm';
+import type { Duration } from '../duration.js';
+import type { InDoubt } from './phase-record.js';
+
+/** What a foreign call is made with. */
+export interface ForeignEffect {
+  /** The effect key: pass it to the other system as its idempotency key. */
+  idempotencyKey: string;
+  /** The phase's `request` as it was stored with the first intent, also on a repeat. */
+  request: unknown;
+  /** 1 for the first run, +1 for each takeover. */
+  attempt: number;
+  /** Fires when the lease is lost: whatever the call returns then is not kept. */
+  signal: AbortSignal;
+}
+
+/** A phase that acts on another system, with exactly one call. */
+export interface ForeignPhase<R, T = R> {
+  /**
+   * Makes the call, outside any transaction. A returned value is its result; an
+   * HttpException below 500 is a definite no of the other system; any other
+   * error leaves the outcome in doubt.
+   */
+  call: (effect: ForeignEffect) => Promise<R>;
+
+  /** JSON, stored with the intent: for a repeat, a reconciler, an operator. */
+  request?: unknown;
+
+  /** Writes of your own that commit together with the result; what it returns becomes the phase's result. */
+  record?: (tx: EntityManager, result: R) => Promise<T>;
+
+  /**
+   * What to do when the outcome is not known: call again under the same effect
+   * key (the other system must honour it), ask the `@Reconciler()`, or stop and
+   * keep the key as `unknown`.
+   * @default 'stop'
+   */
+  inDoubt?: InDoubt;
+
+  /** How long the other system remembers the effect key; after that, 'repeat' becomes 'stop'. */
+  keyValidFor?: Duration;
+
+  /**
+   * Proof that the call never reached the other system, such as a refused
+   * connection. A time-out or a reset is no proof.
+   */
+  notExecuted?: (error: unknown) => boolean;
+}

@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { HttpException, Logger, ServiceUnavailableException } from '@nestjs/common';
+import { faultPoint } from '../fault-points.js';
+import {
+  isConnectionLoss,
+  isSerializationConflict,
+  StoreUnavailableError,
+} from '../keys/database.js';
+import { persist } from '../keys/persistence.js';
+import type { ForeignPhase } from './foreign-phase.js';
+import { fromJson, toJson } from './json.js';
+import { LeaseLostError, OutcomeUnknownError, type StopReason } from './phase-errors.js';
+import type { PhaseJournal } from './phase-journal.js';
+import type { PhaseRecord } from './phase-record.js';
+import { phaseScope } from './phase-scope.js';
+import type { PhaseStore } from './phase-store.js';
+import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
+import type { Reconcilers, Reconciliation } from './reconciler.js';
+
+export interface ForeignRunTools {
+  store: PhaseStore;
+  transactions: PhaseTransactions;
+  reconcilers: Reconcilers;
+}
+
+/**
+ * One foreign phase in one attempt: intent, call, outcome. Nothing foreign
+ * happens inside a transaction, and nothing happens before its intent is
+ * committed, so whatever dies in between, the intent tells of the doubt.
+ */
+export class ForeignRun<R, T> {
+  private static readonly logger = new Logger('AtomicPhase');
+  private readonly effectKey: string;
+
+  constructor(
+    private readonly tools: ForeignRunTools,
+    private readonly journal: PhaseJournal,
+    private readonly place: PhasePlace,
+    private readonly phase: ForeignPhase<R, T>,
+    private readonly request: string | undefined,
+    private readonly keyValidFor: number | null,
+    private readonly earlier: PhaseRecord | undefined,
+  ) {
+    this.effectKey = earlier?.effectKey ?? randomUUID();
+  }
+
+  async run(): Promise<unknown> {
+    switch (this.earlier?.state) {
+      case 'finished':
+        return fromJson(this.earlier.result);
+      case 'rejected':
+        throw rejectionFrom(this.earlier.result);
+      case 'intended': {
+        const known = await this.clearUp();
+        if (known) return this.record(known.result);
+      }
+    }
+    await this.intend();
+    let result: R;
+    try {
+      result = await this.call();
+    } catch (error) {
+      const known = await this.assess(error);
+      return this.record(known.result);
+    }
+    if (this.place.attempt) await faultPoint(`${this.place.name}:after_call`, this.place.attempt);
+    return this.record(result);
+  }
+
+  /** An earlier attempt left a doubt: what is known of it now? Undefined: make the call (again). */
+  private async clearUp(): Promise<{ result: R } | undefined> {
+    const { inDoubt = 'stop' } = this.phase;
+    if (inDoubt === 'repeat' && !this.earlier?.keyForgotten) return undefined;
+    if (inDoubt !== 'reconcile') throw this.doubt(false);
+    const reconciliation = await this.reconcile();
+    if (reconciliation.outcome === 'executed') return { result: reconciliation.result as R };
+    if (reconciliation.outcome === 'unknown') throw this.doubt(false);
+    return undefined;
+  }
+
+  /** Committed before the call, with the effect key it will be made under. */
+  private async intend(): Promise<void> {
+    const { attempt, name, position } = this.place;
+    if (!attempt) return;
+    await faultPoint(`${name}:before_intent`, attempt);
+    const { effectKey, request, keyValidFor } = this;
+    const { inDoubt = 'stop' } = this.phase;
+    const intent = { name, position, effectKey, inDoubt, keyValidFor, request };
+    let intended: boolean;
+    try {
+      // Repeating it is harmless: the same attempt writes the same intent.
+      intended = await persist(() => this.tools.store.intend(attempt, intent), {
+        within: attempt.lease,
+        again: (error) => isConnectionLoss(error) || isSerializationConflict(error),
+      });
+    } catch (error) {
+      throw this.unrecorded(error);
+    }
+    if (!intended) {
+      attempt.loseLease();
+      throw new LeaseLostError(name);
+    }
+    await faultPoint(`${name}:after_intent`, attempt);
+  }
+
+  private call(): Promise<R> {
+    const { attempt, name, journal } = this.place;
+    const scope = { journal, name, kind: 'foreign', requests: 0 } as const;
+    return phaseScope.run({ ...scope }, () =>
+      this.phase.call({
+        idempotencyKey: this.effectKey,
+        request: fromJson(this.earlier ? this.earlier.request : this.request),
+        attempt: attempt?.number ?? 1,
+        signal: attempt?.signal ?? new AbortController().signal,
+      }),
+    );
+  }
+
+  /** The call threw: a definite no, certainly nothing, found out after all, or in doubt. */
+  private async assess(error: unknown): Promise<{ result: R }> {
+    if (error instanceof HttpException && error.getStatus() < 500) {
+      await this.end('rejected', rejectionOf(error));
+      throw error;
+    }
+    if (this.isFresh() && this.neverExecuted(error)) {
+      await this.end('withdrawn');
+      this.stop('not_executed');
+      throw error;
+    }
+    const { inDoubt = 'stop' } = this.phase;
+    if (inDoubt === 'reconcile' && this.place.attempt) {
+      const reconciliation = await this.reconcile();
+      if (reconciliation.outcome === 'executed') return { result: reconciliation.result as R };
+      if (reconciliation.outcome === 'not_executed') {
+        await this.end('withdrawn');
+        this.stop('not_executed');
+        throw error;
+      }
+    }
+    throw this.doubt(inDoubt === 'repeat', error);
+  }
+
+  /** A refused connection now says nothing about what an earlier attempt's call did. */
+  private isFresh(): boolean {
+    return this.earlier?.state !== 'intended';
+  }
+
+  private neverExecuted(error: unknown): boolean {
+    try {
+      return this.phase.notExecuted?.(error) === true;
+    } catch (failure) {
+      ForeignRun.logger.error(
+        `notExecuted of phase "${this.place.name}" threw and counts as false: ${String(failure)}`,
+      );
+      return false;
+    }
+  }
+
+  /** The result, the user's writes and the recovery point, in one transaction. */
+  private async record(result: R): Promise<unknown> {
+    const { record } = this.phase;
+    try {
+      const json = await this.tools.transactions.commit(this.place, async (tx) =>
+        record ? record(tx, result) : result,
+      );
+      if (this.place.attempt) this.place.attempt.recoveryPoint = this.place.name;
+      return fromJson(json);
+    } catch (error) {
+      // The other system has acted, and nobody wrote it down.
+      throw this.doubt(this.phase.inDoubt === 'repeat', error);
+    }
+  }
+
+  private async reconcile(): Promise<Reconciliation> {
+    const { name } = this.place;
+    const reconciler = this.tools.reconcilers.find(name);
+    if (!reconciler) {
+      ForeignRun.logger.error(
+        `Phase "${name}" says inDoubt: 'reconcile', but there is no @Reconciler('${name}'), so its outcome stays unknown. Add one to a provider.`,
+      );
+      return { outcome: 'unknown' };
+    }
+    try {
+      return await reconciler({
+        recoveryPoint: name,
+        idempotencyKey: this.effectKey,
+        request: fromJson(this.earlier ? this.earlier.request : this.request),
+        startedAt: this.earlier?.startedAt ?? new Date(),
+      });
+    } catch (error) {
+      ForeignRun.logger.error(
+        `@Reconciler('${name}') threw, so the outcome stays unknown: ${String(error)}`,
+      );
+      return { outcome: 'unknown' };
+    }
+  }
+
+  /** A lost rejection is no doubt: if the answer is recorded, that is all there is to know. */
+  private async end(state: 'rejected' | 'withdrawn', result?: string): Promise<void> {
+    try {
+      await this.tools.transactions.end(this.place, state, result);
+    } catch (error) {
+      if (error instanceof LeaseLostError) throw error;
+      this.stop('not_recorded');
+      ForeignRun.logger.warn(
+        `The end of phase "${this.place.name}" could not be recorded: ${String(error)}`,
+      );
+    }
+  }
+
+  /** The error to throw, after the attempt was marked. */
+  private doubt(repeatable: boolean, error?: unknown): unknown {
+    const { attempt, name } = this.place;
+    this.stop('in_doubt');
+    if (attempt) attempt.doubt = { phase: name, repeatable };
+    return error ?? new OutcomeUnknownError(name);
+  }
+
+  private unrecorded(error: unknown): unknown {
+    this.stop('not_recorded');
+    return error instanceof StoreUnavailableError
+      ? new ServiceUnavailableException('The next step could not be recorded and was not begun.', {
+          cause: error,
+        })
+      : error;
+  }
+
+  private stop(why: StopReason): void {
+    this.journal.stopAt(this.place.name, why);
+  }
+}
+
+function rejectionOf(error: HttpException): string | undefined {
+  return toJson({ status: error.getStatus(), response: error.getResponse() }, 'The rejection');
+}
+
+function rejectionFrom(result: string | undefined): HttpException {
+  const { status, response } = fromJson(result) as { status: number; response: string | object };
+  return new HttpException(response as string | Record<string, unknown>, status);
+}

@@ -1,0 +1,71 @@
+import { PhaseUsageError } from './phase-errors.js';
+
+/**
+ * What is left of a type after it went through JSON: Dates become strings,
+ * functions and undefined members vanish. A phase returns this shape on the
+ * first run and on a resume alike, so that code cannot come to depend on one.
+ */
+export type Jsonified<T> = T extends { toJSON(): infer J }
+  ? Jsonified<J>
+  : T extends string | number | boolean | null | undefined | void
+    ? T
+    : T extends (...args: never[]) => unknown
+      ? undefined
+      : T extends readonly unknown[]
+        ? { [I in keyof T]: Jsonified<T[I]> }
+        : T extends object
+          ? {
+              [K in keyof T as T[K] extends (...args: never[]) => unknown ? never : K]: Jsonified<
+                T[K]
+              >;
+            }
+          : unknown;
+
+/**
+ * Results are read back on every resume and kept as long as the key. A phase
+ * needs an id or a status of what it made, not the thing itself.
+ */
+const LARGEST = 1024 * 1024;
+
+/** The JSON text of a value, or undefined for undefined. Refuses what would not come back as it went in. */
+export function toJson(value: unknown, what: string): string | undefined {
+  if (value === undefined) return undefined;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value, refuseUnfaithful);
+  } catch (cause) {
+    throw new PhaseUsageError(
+      `${what} cannot be stored as JSON (${cause instanceof Error ? cause.message : String(cause)}). ` +
+        'Return plain data, such as the ids of what the phase made.',
+      { cause },
+    );
+  }
+  if (text === undefined) {
+    throw new PhaseUsageError(
+      `${what} is a ${typeof value}, which JSON cannot hold. Return plain data or nothing.`,
+    );
+  }
+  if (Buffer.byteLength(text) > LARGEST) {
+    throw new PhaseUsageError(
+      `${what} has ${Buffer.byteLength(text)} bytes of JSON; at most ${LARGEST} are kept. ` +
+        'Store the data in a table of your own and return its id.',
+    );
+  }
+  return text;
+}
+
+export function fromJson(text: string | undefined): unknown {
+  return text === undefined ? undefined : (JSON.parse(text) as unknown);
+}
+
+/** JSON.stringify writes null for NaN, and {} for a Map: silent losses that only a resume would show. */
+function refuseUnfaithful(this: unknown, key: string, value: unknown): unknown {
+  const at = key === '' ? 'it' : `member "${key}"`;
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new TypeError(`${at} is ${value}`);
+  if (typeof value === 'symbol') throw new TypeError(`${at} is a symbol`);
+  if (value instanceof Map || value instanceof Set || value instanceof Promise) {
+    throw new TypeError(`${at} is a ${value.constructor.name}`);
+  }
+  return value;
+}

@@ -1,0 +1,52 @@
+/** `AtomicPhase` was used in a way that could not be resumed. The message tells what to change. */
+export class PhaseUsageError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'PhaseUsageError';
+  }
+}
+
+/** Why an attempt may start no further phase. */
+export type StopReason = 'in_doubt' | 'not_executed' | 'not_recorded';
+
+const REASONS: Record<StopReason, string> = {
+  in_doubt: 'it is not known whether its foreign call took effect',
+  not_executed: 'its foreign call never reached the other system, and a retry will make it',
+  not_recorded: 'its end could not be recorded',
+};
+
+/** A phase was started although an earlier one of this attempt has no certain end. */
+export class PhaseStoppedError extends Error {
+  constructor(
+    readonly phase: string,
+    readonly stoppedAt: string,
+    readonly reason: StopReason,
+  ) {
+    super(
+      `Phase "${phase}" was not started, because of phase "${stoppedAt}": ${REASONS[reason]}, so nothing may be built on it. ` +
+        'Let its error end the request; a retry resumes there.',
+    );
+    this.name = 'PhaseStoppedError';
+  }
+}
+
+/** The key belongs to another attempt by now, so nothing of this phase was kept. */
+export class LeaseLostError extends Error {
+  constructor(readonly phase: string) {
+    super(
+      `Phase "${phase}" was rolled back: this attempt took too long and lost its lease, so another one may own the key. ` +
+        'If this happens under normal load, use a longer lease.',
+    );
+    this.name = 'LeaseLostError';
+  }
+}
+
+/** It is not known whether an earlier attempt's foreign call took effect, and it must not be repeated. */
+export class OutcomeUnknownError extends Error {
+  constructor(readonly phase: string) {
+    super(
+      `The outcome of the foreign call of phase "${phase}" is not known and the call may not be repeated. The key is kept as unknown until somebody finds out.`,
+    );
+    this.name = 'OutcomeUnknownError';
+  }
+}

@@ -1,0 +1,109 @@
+import { PhaseStoppedError, PhaseUsageError, type StopReason } from './phase-errors.js';
+import { phaseScope } from './phase-scope.js';
+import type { PhaseKind, PhaseRecord } from './phase-record.js';
+
+/** Names with a meaning of their own in `recovery_point`. */
+const RESERVED = new Set(['started', 'finished']);
+
+/** Fits the column's readers: logs, dashboards, operators. */
+const LONGEST_NAME = 100;
+
+/**
+ * The phases of one request, in the order in which its handler reaches them.
+ * It sees to it that they run one after another, and that a resume takes the
+ * road that was recorded.
+ */
+export class PhaseJournal {
+  private readonly reached: string[] = [];
+  private readonly done = new Set<string>();
+  private active: string | undefined;
+  private stopped: { name: string; why: StopReason } | undefined;
+
+  constructor(private readonly recorded: readonly PhaseRecord[] = []) {}
+
+  /**
+   * Runs one phase. `body` gets the phase's position and what an earlier
+   * attempt recorded of it.
+   */
+  async run<T>(
+    name: string,
+    kind: PhaseKind,
+    body: (position: number, earlier: PhaseRecord | undefined) => Promise<T>,
+  ): Promise<T> {
+    const earlier = this.enter(name, kind);
+    this.active = name;
+    try {
+      const result = await body(this.reached.length, earlier);
+      this.done.add(name);
+      return result;
+    } catch (error) {
+      // A rolled-back transaction left nothing, so it takes no place in the order
+      // and may be tried again. A foreign call left its intent at least.
+      if (kind === 'local') this.reached.pop();
+      else this.done.add(name);
+      throw error;
+    } finally {
+      this.active = undefined;
+    }
+  }
+
+  /**
+   * From here on no phase may start in this attempt. A resume runs this phase
+   * again, and it may end differently then: nothing may be built on this end.
+   */
+  stopAt(name: string, why: StopReason): void {
+    this.stopped = { name, why };
+  }
+
+  private enter(name: string, kind: PhaseKind): PhaseRecord | undefined {
+    if (this.stopped) throw new PhaseStoppedError(name, this.stopped.name, this.stopped.why);
+    this.checkName(name);
+    this.checkAlone(name);
+    const earlier = this.recorded[this.reached.length];
+    if (earlier && (earlier.name !== name || earlier.kind !== kind)) {
+      throw new PhaseUsageError(
+        `Phase "${name}" (${kind}) cannot start: an earlier attempt of this request recorded other phases here, and a resume has to take the same road. ` +
+          `Recorded: ${list(this.recorded.map((phase) => phase.name))}. Reached now: ${list([...this.reached, name])}. ` +
+          'Phases must not be renamed, reordered or made conditional while requests that began before can still be retried.',
+      );
+    }
+    this.reached.push(name);
+    return earlier;
+  }
+
+  private checkName(name: string): void {
+    if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME) {
+      throw new PhaseUsageError(
+        `A phase needs a name of 1 to ${LONGEST_NAME} characters, such as 'charge_created'; it got ${JSON.stringify(name)}.`,
+      );
+    }
+    if (RESERVED.has(name)) {
+      throw new PhaseUsageError(
+        `"${name}" is the name of the recovery point at which every request ${name === 'started' ? 'begins' : 'ends'}. Name the phase after what it achieves, such as 'ride_created'.`,
+      );
+    }
+    if (this.done.has(name)) {
+      throw new PhaseUsageError(
+        `Phase "${name}" was already used in this request. A resume finds phases by name, so each needs its own; in a loop, add the item's number.`,
+      );
+    }
+  }
+
+  private checkAlone(name: string): void {
+    const inside = phaseScope.current;
+    if (inside && inside.journal === this) {
+      throw new PhaseUsageError(
+        `Phase "${name}" was started inside phase "${inside.name}". A phase is one transaction or one foreign call; end the first one before the next begins.`,
+      );
+    }
+    if (this.active !== undefined) {
+      throw new PhaseUsageError(
+        `Phase "${name}" was started while phase "${this.active}" is running. Phases run one after another, because a resume has to know which came first: await each one (no Promise.all).`,
+      );
+    }
+  }
+}
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? '(none)' : names.join(' → ');
+}

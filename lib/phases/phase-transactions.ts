@@ -1,0 +1,97 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { faultPoint } from '../fault-points.js';
+import type { Attempt } from '../keys/attempt.js';
+import { isConnectionLoss, isSerializationConflict } from '../keys/database.js';
+import { persist } from '../keys/persistence.js';
+import { toJson } from './json.js';
+import { LeaseLostError } from './phase-errors.js';
+import type { PhaseKind } from './phase-record.js';
+import { phaseScope } from './phase-scope.js';
+import type { PhaseEnding, PhaseStore } from './phase-store.js';
+
+/** How long conflicts are retried where there is no lease to measure by. */
+const UNKEYED_PATIENCE = 5_000;
+
+/** The phase that a transaction belongs to. */
+export interface PhasePlace {
+  journal: object;
+  attempt: Attempt | undefined;
+  name: string;
+  kind: PhaseKind;
+  position: number;
+}
+
+/** Ends phases: the user's writes, the fence and the phase's row commit together, or none of them. */
+export class PhaseTransactions {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly store: PhaseStore,
+  ) {}
+
+  /**
+   * Runs `work` in a transaction and finishes the phase with what it returns.
+   * The fence comes last, so the key's row is not locked while the work runs.
+   *
+   * A conflict or a lost connection may make the work run again, in a new
+   * transaction, after the first one is known to be rolled back.
+   */
+  commit(
+    place: PhasePlace,
+    work: (tx: EntityManager) => Promise<unknown>,
+  ): Promise<string | undefined> {
+    const { attempt } = place;
+    return this.again(place, async () => {
+      let result: string | undefined;
+      await this.dataSource.transaction(async (tx) => {
+        const { queryRunner } = tx;
+        const scope = { ...place, queryRunner, requests: 0 };
+        const value = await phaseScope.run(scope, () => work(tx));
+        result = toJson(value, `The result of phase "${place.name}"`);
+        if (!attempt) return;
+        const ending = { ...place, state: 'finished', result } as const;
+        if (!(await this.store.finish(tx, attempt, ending))) throw new LeaseLostError(place.name);
+        await faultPoint(`${place.name}:before_commit`, attempt);
+      });
+      if (attempt) await faultPoint(`${place.name}:after_commit`, attempt);
+      return result;
+    });
+  }
+
+  /** Ends a phase that has no work of its own. */
+  async end(place: PhasePlace, state: PhaseEnding['state'], result?: string): Promise<void> {
+    const { attempt } = place;
+    if (!attempt) return;
+    await this.again(place, async () => {
+      const ended = await this.store.finishAlone(attempt, { ...place, state, result });
+      if (!ended) throw new LeaseLostError(place.name);
+      return result;
+    });
+  }
+
+  private async again(
+    { attempt, name }: PhasePlace,
+    once: () => Promise<string | undefined>,
+  ): Promise<string | undefined> {
+    let lost = false;
+    try {
+      return await persist(
+        async () => {
+          // The reply to the commit may have been lost, and not the commit.
+          const ended = lost && attempt ? await this.store.endOf(attempt, name) : undefined;
+          return ended ? ended.result : await once();
+        },
+        {
+          within: attempt?.lease ?? UNKEYED_PATIENCE,
+          again: (error) => {
+            const disconnected = attempt !== undefined && isConnectionLoss(error);
+            lost ||= disconnected;
+            return disconnected || isSerializationConflict(error);
+          },
+        },
+      );
+    } catch (error) {
+      if (error instanceof LeaseLostError) attempt?.loseLease();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { IdempotencyProblem } from '../response/problems.js';
+
+/**
+ * Changes whenever the encoding below changes. Fingerprints of different
+ * versions never match, so a deployment in the middle of a retry is refused
+ * rather than confused.
+ */
+const VERSION = '1';
+
+/** What a retry has to repeat. */
+export interface FingerprintInput {
+  method: string;
+  /** The route's pattern; with the params it says which resource is meant. */
+  route: string;
+  params: unknown;
+  /** The request target, for its query. */
+  url: string;
+  contentType: string | undefined;
+  body: unknown;
+}
+
+/**
+ * SHA-256 over the parts of a request. Each part is written with its length in
+ * front, so no two different lists of parts have the same encoding.
+ */
+export function fingerprint(input: FingerprintInput): Buffer {
+  return digest([
+    VERSION,
+    'request',
+    input.method,
+    input.route,
+    encode(input.params ?? {}),
+    sortedQuery(input.url),
+    mediaType(input.contentType),
+    encode(input.body),
+  ]);
+}
+
+/** The same for a route with a `fingerprint` option, whose value replaces query, media type and body. */
+export function customFingerprint(input: FingerprintInput, custom: unknown): Buffer {
+  return digest([
+    VERSION,
+    'custom',
+    input.method,
+    input.route,
+    encode(input.params ?? {}),
+    encode(custom),
+  ]);
+}
+
+function digest(parts: readonly (string | Buffer)[]): Buffer {
+  const hash = createHash('sha256');
+  for (const part of parts) {
+    hash.update(`${typeof part === 'string' ? Buffer.byteLength(part) : part.length}:`);
+    hash.update(part);
+  }
+  return hash.digest();
+}
+
+/** A value with its kind in front: the text `"1"`, the number 1 and the bytes 31 are different. */
+function encode(value: unknown): string | Buffer {
+  if (value === undefined) return 'none';
+  if (value instanceof Uint8Array) return Buffer.concat([Buffer.from('bytes:'), value]);
+  if (typeof value === 'string') return `text:${value}`;
+  try {
+    const canonical = canonicalize(value);
+    if (canonical !== undefined) return `json:${canonical}`;
+  } catch {
+    // Nesting that overflows the stack, a lone surrogate, NaN or a BigInt: the
+    // client's data has no canonical form, which is its mistake and not a 500.
+  }
+  throw new IdempotencyProblem(
+    'body_invalid',
+    'It has no canonical JSON form (RFC 8785): it is nested too deeply or contains a value that JSON cannot hold.',
+  );
+}
+
+/** `a=1&b=2` and `b=2&a=1` are one query; the order of repeated names stays. */
+function sortedQuery(url: string): string {
+  const start = url.indexOf('?');
+  if (start === -1) return '';
+  const query = new URLSearchParams(url.slice(start + 1));
+  query.sort();
+  return query.toString();
+}
+
+/** Without parameters: a multipart boundary differs on every retry, and charset is decoded away. */
+function mediaType(contentType: string | undefined): string {
+  return (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
+}

@@ -1,0 +1,36 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { ResolvedPolicy } from '../idempotency.policy.js';
+import { customFingerprint, fingerprint, type FingerprintInput } from './fingerprint.js';
+
+/** What Express's and Fastify's requests have in common. */
+export interface IncomingRequest {
+  method: string;
+  url: string;
+  originalUrl?: string;
+  headers: Record<string, string | string[] | undefined>;
+  params?: unknown;
+  body?: unknown;
+}
+
+/** Which endpoint's keyspace the key lives in, and what a retry has to repeat. */
+export async function readRequest(
+  request: IncomingRequest,
+  route: string,
+  policy: ResolvedPolicy,
+  context: ExecutionContext,
+): Promise<{ endpoint: string; fingerprint: Buffer }> {
+  const input: FingerprintInput = {
+    method: request.method,
+    route,
+    params: request.params,
+    url: request.originalUrl ?? request.url,
+    contentType: request.headers['content-type'] as string | undefined,
+    body: request.body,
+  };
+  return {
+    endpoint: policy.keyspace === 'endpoint' ? `${request.method} ${route}` : '',
+    fingerprint: policy.fingerprint
+      ? customFingerprint(input, await policy.fingerprint(request, context))
+      : fingerprint(input),
+  };
+}

@@ -1,0 +1,67 @@
+import { parseItem } from 'structured-headers';
+import { IdempotencyProblem } from '../response/problems.js';
+
+/** The widest limit among the providers that clients are written for. */
+const LONGEST_KEY = 255;
+
+interface IncomingHeaders {
+  headers: Record<string, string | string[] | undefined>;
+  /** Each header line by itself; Node joins them in `headers`. */
+  headersDistinct?: Record<string, string[] | undefined>;
+  rawHeaders?: string[];
+}
+
+/**
+ * The request's key, or undefined where there is none. Accepts the quoted form
+ * of the draft (a Structured Field string, RFC 9651) and the bare form that
+ * nearly every client sends; `"k"` and `k` are the same key.
+ */
+export function readKey(request: unknown, header: string): string | undefined {
+  const lines = headerLines(request as IncomingHeaders, header.toLowerCase());
+  const values = lines.map((line) => line.trim()).filter((line) => line !== '');
+  if (values.length === 0) return undefined;
+  // An empty line beside a full one is ambiguous as well: somebody meant to send two.
+  if (lines.length > 1) throw invalid(header, 'It was sent more than once.');
+
+  const [value] = values as [string];
+  const key = value.startsWith('"') ? unquote(value, header) : value;
+  if (key === '') return undefined;
+  if (key.length > LONGEST_KEY) {
+    throw invalid(header, `It has ${key.length} characters; at most ${LONGEST_KEY} are allowed.`);
+  }
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw invalid(header, 'Only visible ASCII characters without spaces are allowed.');
+  }
+  // What is neither a token-like bare key nor one quoted string: lists and parameters.
+  if (!value.startsWith('"') && /[",;]/.test(key)) {
+    throw invalid(header, 'Lists, parameters and stray quotes are not allowed; send one key.');
+  }
+  return key;
+}
+
+function unquote(value: string, header: string): string {
+  let item: ReturnType<typeof parseItem>;
+  try {
+    item = parseItem(value);
+  } catch {
+    throw invalid(header, 'It is not a well-formed quoted string (RFC 9651).');
+  }
+  if (typeof item[0] !== 'string') throw invalid(header, 'It is not a string.');
+  if (item[1].size > 0) throw invalid(header, 'It carries parameters, which have no meaning here.');
+  return item[0];
+}
+
+function headerLines(request: IncomingHeaders, name: string): string[] {
+  const joined = request.headers[name];
+  if (joined === undefined) return [];
+  if (Array.isArray(joined)) return joined;
+  // A lone line has no comma unless the key itself has one: spare the common
+  // case the walk over all headers that `headersDistinct` makes.
+  if (!joined.includes(',')) return [joined];
+  const { raw } = request as { raw?: IncomingHeaders };
+  return (raw ?? request).headersDistinct?.[name] ?? [joined];
+}
+
+function invalid(header: string, detail: string): IdempotencyProblem {
+  return new IdempotencyProblem('key_invalid', `The ${header} header cannot be used. ${detail}`);
+}

@@ -1,0 +1,50 @@
+import type { ServerResponse } from 'node:http';
+import type { Answer } from './answer.js';
+import { BROKEN_OFF_AFTER_MS, HeldResponse } from './held-response.js';
+import type { HoldOptions, HttpPlatform } from './http-platform.js';
+import { copyHeaders } from './response-headers.js';
+import { silence } from './silence.js';
+import { writeAnswer } from './write-answer.js';
+
+/** The part of an Express request that is used here. */
+interface ExpressRequest {
+  /** Where the application is mounted inside another one. */
+  baseUrl?: string;
+  route?: { path: unknown };
+  path: string;
+}
+
+/** The methods that Express adds to a response and that send. */
+const SENDERS = [
+  'send',
+  'json',
+  'jsonp',
+  'redirect',
+  'render',
+  'sendStatus',
+  'sendFile',
+  'download',
+];
+
+/**
+ * An Express response is a node response with more methods, and all of them end
+ * in the few that `HeldResponse` intercepts.
+ */
+export class ExpressPlatform implements HttpPlatform {
+  constructor(private readonly brokenOffAfterMs = BROKEN_OFF_AFTER_MS) {}
+
+  routePattern(request: unknown): string {
+    const { baseUrl = '', route, path } = request as ExpressRequest;
+    return baseUrl + String(route?.path ?? path);
+  }
+
+  send(response: unknown, answer: Answer): void {
+    const raw = response as ServerResponse;
+    writeAnswer(raw, answer, copyHeaders(raw.getHeaders()));
+    silence(raw, SENDERS);
+  }
+
+  hold(_request: unknown, response: unknown, options: HoldOptions): void {
+    new HeldResponse(response as ServerResponse, options, this.brokenOffAfterMs);
+  }
+}

@@ -1,0 +1,145 @@
+import { validateHeaderValue } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { Answer, ObservedAnswer } from './answer.js';
+import { toBuffer } from './collected-body.js';
+import type { FastifyReply, Next } from './fastify-shapes.js';
+import { HeldResponse } from './held-response.js';
+import type { HoldOptions } from './http-platform.js';
+import { ReplyHeaders } from './reply-headers.js';
+import {
+  copyHeaders,
+  hasNoContent,
+  headersOfAnotherAnswer,
+  resetHeaders,
+  type Headers,
+} from './response-headers.js';
+import { readStreamedBody, toReadable } from './streamed-body.js';
+
+/** An answer as it was observed, with what Fastify is to send for it. */
+interface Observation extends ObservedAnswer {
+  payload: unknown;
+}
+
+/**
+ * An answer of Fastify passes its `onSend` hooks before compression, so that is
+ * where it is observed. What a handler writes to the raw response, with or
+ * without `hijack()`, never comes there: `HeldResponse` sees it.
+ */
+export class FastifyHold {
+  private readonly held: HeldResponse;
+  private readonly headers: ReplyHeaders;
+  private readonly surroundings: Headers;
+  private failed = false;
+
+  constructor(
+    private readonly reply: FastifyReply,
+    private readonly options: HoldOptions,
+    brokenOffAfterMs: number,
+  ) {
+    this.headers = new ReplyHeaders(reply);
+    this.surroundings = copyHeaders(reply.getHeaders());
+    this.held = new HeldResponse(reply.raw, options, brokenOffAfterMs);
+  }
+
+  /** Resolves to the payload to go on with. */
+  onSend(payload: unknown, next: Next): Promise<unknown> | undefined {
+    if (this.held.claim()) return this.answer(payload);
+    // A second answer goes nowhere, unless the first one failed on its way out.
+    if (this.failed) next();
+    return undefined;
+  }
+
+  /** A later hook, or the stream that was let go, failed: the client gets the error. */
+  onError(): void {
+    this.failed = this.held.isOpen;
+  }
+
+  private async answer(sent: unknown): Promise<unknown> {
+    let observation: Observation;
+    try {
+      observation = await this.observe(sent);
+    } catch (error) {
+      // Fastify turns it into an answer of the application's error handling.
+      this.held.unclaim();
+      throw error;
+    }
+
+    const { status, headers, body, payload } = observation;
+    const verdict = await this.held.settle({ status, headers, body });
+    this.held.open();
+    if (verdict.kind === 'replace') return this.replace(payload, verdict.answer);
+    // A later error may have left its marks while the answer was waiting.
+    this.reply.raw.statusCode = status;
+    resetHeaders(this.headers, headers);
+    for (const name in verdict.headers) this.headers.setHeader(name, verdict.headers[name]!);
+    return payload;
+  }
+
+  private observe(sent: unknown): Observation | Promise<Observation> {
+    const payload = isWebResponse(sent) ? this.unwrap(sent) : sent;
+    const status = this.reply.raw.statusCode;
+    const headers = validHeaders(copyHeaders(this.reply.getHeaders()));
+    if (payload === undefined || payload === null) {
+      return { status, headers, body: Buffer.alloc(0), payload };
+    }
+    const stream = toReadable(payload);
+    if (hasNoContent(status)) {
+      // Fastify drops the body and these headers with it, but only when it writes.
+      delete headers['content-type'];
+      delete headers['content-length'];
+      stream?.destroy();
+      return { status, headers, body: Buffer.alloc(0), payload: null };
+    }
+    if (stream) return this.observeStream(status, headers, stream);
+    const body = this.withinLimit(toBuffer(payload));
+    return { status, headers, body, payload };
+  }
+
+  private async observeStream(
+    status: number,
+    headers: Headers,
+    stream: Readable,
+  ): Promise<Observation> {
+    const read = await readStreamedBody(stream, this.reply.raw, this.options);
+    switch (read.kind) {
+      case 'whole':
+        return { status, headers, body: this.withinLimit(read.body), payload: read.body };
+      case 'partial':
+        return { status, headers, body: undefined, payload: read.stream };
+      case 'broken off':
+        return { status, headers, body: undefined, payload: '' };
+    }
+  }
+
+  private withinLimit(body: Buffer): Buffer | undefined {
+    return body.length > this.options.maxBytes ? undefined : body;
+  }
+
+  /** What Fastify does with a web Response, only earlier: its body has to be seen here. */
+  private unwrap(response: Response): unknown {
+    if (response.bodyUsed) throw new TypeError('The body of the Response has been read already.');
+    this.reply.raw.statusCode = response.status;
+    for (const [name, value] of response.headers) this.reply.header(name, value);
+    return response.body;
+  }
+
+  private replace(original: unknown, answer: Answer): unknown {
+    toReadable(original)?.destroy();
+    this.reply.raw.statusCode = answer.status;
+    resetHeaders(this.headers, headersOfAnotherAnswer(this.surroundings, answer.headers));
+    return answer.body.length === 0 || hasNoContent(answer.status) ? null : answer.body;
+  }
+}
+
+function isWebResponse(value: unknown): value is Response {
+  return Object.prototype.toString.call(value) === '[object Response]';
+}
+
+/**
+ * Fastify finds out when it writes, which is too late: an answer that cannot be
+ * sent would have been recorded.
+ */
+function validHeaders(headers: Headers): Headers {
+  for (const name in headers) validateHeaderValue(name, headers[name] as string);
+  return headers;
+}

@@ -1,0 +1,51 @@
+import type { Answer } from './answer.js';
+import type { FastifyReply, Next } from './fastify-shapes.js';
+import { ReplyHeaders } from './reply-headers.js';
+import {
+  copyHeaders,
+  hasNoContent,
+  headersOfAnotherAnswer,
+  resetHeaders,
+} from './response-headers.js';
+
+/** By which Nest would send its own answer. `status` is its prelude to `redirect`. */
+const SENDERS = ['send', 'redirect', 'view', 'status'] as const;
+
+/** An answer of ours on its way through Fastify's hooks, compression among them. */
+export class FastifyReplay {
+  private failed = false;
+
+  constructor(
+    private readonly reply: FastifyReply,
+    private readonly answer: Answer,
+  ) {}
+
+  send(): void {
+    const { reply } = this;
+    const { send } = reply;
+    const ignore = () => reply;
+    Object.assign(reply, Object.fromEntries(SENDERS.map((name) => [name, ignore])));
+    send.call(reply, this.payload ?? undefined);
+  }
+
+  /** Hooks before this one may have changed the answer once more: put it right. */
+  onSend(next: Next): void {
+    if (this.failed) return next();
+    const { reply, answer } = this;
+    reply.raw.statusCode = answer.status;
+    const surroundings = copyHeaders(reply.getHeaders());
+    resetHeaders(new ReplyHeaders(reply), headersOfAnotherAnswer(surroundings, answer.headers));
+    next(null, this.payload);
+  }
+
+  /** A later hook failed: let the application's error handling answer, or the client waits for ever. */
+  onError(): void {
+    this.failed = true;
+    for (const name of SENDERS) Reflect.deleteProperty(this.reply, name);
+  }
+
+  private get payload(): Buffer | null {
+    const { status, body } = this.answer;
+    return body.length === 0 || hasNoContent(status) ? null : body;
+  }
+}

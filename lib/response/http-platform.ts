@@ -1,0 +1,33 @@
+import type { Answer, ObservedAnswer, Verdict } from './answer.js';
+
+export interface HoldOptions {
+  /** Bodies above this size are let through unrecorded, after `settle`. */
+  maxBytes: number;
+  /** Settles, never rejects, when the handler and its interceptors are through. */
+  handlerEnded: Promise<void>;
+  /**
+   * Called exactly once, after the handler has ended and before the first byte
+   * leaves. Never rejects.
+   */
+  settle: (observed: ObservedAnswer) => Promise<Verdict>;
+}
+
+/** Everything this library knows about one HTTP framework under Nest. */
+export interface HttpPlatform {
+  /** The pattern of the matched route, such as `/rides/:id/tips`. */
+  routePattern(request: unknown): string;
+
+  /**
+   * Answers the request here and now, past serializers and filters, and turns
+   * whatever Nest sends on this response afterwards into a no-op.
+   */
+  send(response: unknown, answer: Answer): void;
+
+  /**
+   * Holds back whatever the application answers on this response, reports it to
+   * `settle` as the client would have received it (after interceptors,
+   * serializers and exception filters, before compression), and sends what the
+   * verdict says.
+   */
+  hold(request: unknown, response: unknown, options: HoldOptions): void;
+}

@@ -1,0 +1,167 @@
+import type { Dialect } from '../idempotency.options.js';
+import type { Answer } from './answer.js';
+
+/** Every answer of our own, with its words: the one place where clients are spoken to. */
+const PROBLEMS = {
+  key_missing: {
+    status: 400,
+    title: 'Idempotency-Key is missing',
+    retryable: false,
+    stripe: { status: 400, type: 'invalid_request_error' },
+  },
+  key_invalid: {
+    status: 400,
+    title: 'Idempotency-Key is not valid',
+    retryable: false,
+    stripe: { status: 400, type: 'invalid_request_error' },
+  },
+  body_invalid: {
+    status: 400,
+    title: 'The request cannot be compared with its retries',
+    retryable: false,
+    stripe: { status: 400, type: 'invalid_request_error' },
+  },
+  key_reused: {
+    status: 422,
+    title: 'Idempotency-Key is already used',
+    retryable: false,
+    stripe: { status: 400, type: 'idempotency_error' },
+  },
+  in_progress: {
+    status: 409,
+    title: 'A request is outstanding for this Idempotency-Key',
+    retryable: true,
+    stripe: { status: 409, type: 'idempotency_error', code: 'idempotency_key_in_use' },
+  },
+  outcome_unknown: {
+    status: 409,
+    title: 'The outcome of the request is not known yet',
+    retryable: true,
+    stripe: { status: 409, type: 'idempotency_error' },
+  },
+  expired: {
+    status: 410,
+    title: 'Idempotency-Key has expired',
+    retryable: false,
+    stripe: { status: 410, type: 'idempotency_error' },
+  },
+  response_unavailable: {
+    status: 410,
+    title: 'The response is no longer available',
+    retryable: false,
+    stripe: { status: 410, type: 'idempotency_error' },
+  },
+  scope_missing: {
+    status: 403,
+    title: 'The caller of the request is not known',
+    retryable: false,
+    stripe: { status: 403, type: 'invalid_request_error' },
+  },
+  store_unavailable: {
+    status: 503,
+    title: 'Idempotency cannot be guaranteed at the moment',
+    retryable: true,
+    stripe: { status: 503, type: 'api_error' },
+  },
+  lease_lost: {
+    status: 409,
+    title: 'Another attempt has taken over the request',
+    retryable: true,
+    stripe: { status: 409, type: 'idempotency_error' },
+  },
+} as const satisfies Record<
+  string,
+  {
+    status: number;
+    title: string;
+    /** The same request may be sent again, under the same key. */
+    retryable: boolean;
+    stripe: { status: number; type: string; code?: string };
+  }
+>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/**
+ * Thrown inside the library when the request is to be answered by us and not by
+ * the application. The interceptor turns it into an answer, past the
+ * application's exception filters: clients depend on its exact shape.
+ */
+export class IdempotencyProblem extends Error {
+  constructor(
+    readonly code: ProblemCode,
+    /** A sentence for the client's developer about this occurrence. */
+    readonly detail: string,
+    /** Seconds until a retry is worth it. */
+    readonly retryAfter?: number,
+    /** Further members of the problem document. */
+    readonly members: Record<string, unknown> = {},
+  ) {
+    super(`${PROBLEMS[code].title}: ${detail}`);
+    this.name = 'IdempotencyProblem';
+  }
+}
+
+/**
+ * Retry-After in whole seconds from 1 to 59: 0 makes clients hammer, a date
+ * depends on clocks, and common SDKs ignore 60 and above.
+ */
+export function retryAfterSeconds(milliseconds: number): number {
+  return Math.min(59, Math.max(1, Math.ceil(milliseconds / 1000)));
+}
+
+export function renderProblem(problem: IdempotencyProblem, dialect: Dialect): Answer {
+  return dialect === 'stripe' ? renderForStripe(problem) : renderForIetf(problem);
+}
+
+function renderForIetf(problem: IdempotencyProblem): Answer {
+  const { status, title, retryable } = PROBLEMS[problem.code];
+  return {
+    status,
+    headers: {
+      'content-type': 'application/problem+json; charset=utf-8',
+      'content-language': 'en',
+      'cache-control': 'no-store',
+      ...retryAfterHeader(problem),
+    },
+    body: json({
+      type: `urn:problem-type:idempotency:${problem.code}`,
+      title,
+      status,
+      detail: problem.detail,
+      code: problem.code,
+      retryable,
+      ...problem.members,
+    }),
+  };
+}
+
+/** stripe-node takes a 409 or 422 without a top-level `error` for a success, and ignores Retry-After. */
+function renderForStripe(problem: IdempotencyProblem): Answer {
+  const { retryable, title, stripe } = PROBLEMS[problem.code];
+  return {
+    status: stripe.status,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      'stripe-should-retry': String(retryable),
+      ...retryAfterHeader(problem),
+    },
+    body: json({
+      error: {
+        type: stripe.type,
+        code: 'code' in stripe ? stripe.code : problem.code,
+        message: `${title}. ${problem.detail}`,
+        ...problem.members,
+      },
+    }),
+  };
+}
+
+function retryAfterHeader({ retryAfter }: IdempotencyProblem): Record<string, string> {
+  return retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
+}
+
+function json(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}

@@ -1,0 +1,50 @@
+import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { copyHeaders, type Headers } from './response-headers.js';
+
+/** Status line and headers at the moment when the application considered them sent. */
+export interface Head {
+  status: number;
+  message: string | undefined;
+  headers: Headers;
+}
+
+export function readHead(raw: ServerResponse): Head {
+  const status = raw.statusCode;
+  // Node finds this out when it writes, which is too late for the application's
+  // own error handling once the answer is held.
+  if (!(status >= 100 && status <= 999)) {
+    throw new RangeError(`Invalid status code: ${String(status)}`);
+  }
+  return { status, message: raw.statusMessage, headers: copyHeaders(raw.getHeaders()) };
+}
+
+type HeaderList = OutgoingHttpHeaders | OutgoingHttpHeader[] | [string, OutgoingHttpHeader][];
+
+/** Does what `writeHead(status, [message], [headers])` does, without sending. */
+export function applyWriteHead(raw: ServerResponse, args: readonly unknown[]): void {
+  const [status, second, third] = args;
+  raw.statusCode = Number(status);
+  if (typeof second === 'string') raw.statusMessage = second;
+  const headers = (typeof second === 'string' ? third : (second ?? third)) as
+    HeaderList | undefined;
+  if (!headers) return;
+
+  const entries = Array.isArray(headers) ? pairs(headers) : Object.entries(headers);
+  // They replace what was set before, while a list may name one header twice.
+  for (const [name] of entries) raw.removeHeader(name);
+  for (const [name, value] of entries) {
+    if (value === undefined) continue;
+    raw.appendHeader(name, Array.isArray(value) ? value : String(value));
+  }
+}
+
+function pairs(
+  list: OutgoingHttpHeader[] | [string, OutgoingHttpHeader][],
+): [string, OutgoingHttpHeader][] {
+  if (Array.isArray(list[0])) return list as [string, OutgoingHttpHeader][];
+  const entries: [string, OutgoingHttpHeader][] = [];
+  for (let i = 0; i + 1 < list.length; i += 2) {
+    entries.push([String(list[i]), list[i + 1] as OutgoingHttpHeader]);
+  }
+  return entries;
+}

@@ -1,0 +1,84 @@
+import { StoreUnavailableError } from '../keys/database.js';
+import type { Decision } from '../keys/decision.js';
+import { IdempotencyProblem, retryAfterSeconds } from './problems.js';
+
+/** Long enough for a look into the other system, short enough for a person at a screen. */
+const UNKNOWN_RETRY_AFTER = 30_000;
+
+/** A failover takes seconds; asking at once only adds load to a database in trouble. */
+const STORE_RETRY_AFTER = 2_000;
+
+/** Which answer of ours a decision not to run leads to. */
+export function refusalOf(
+  decision: Exclude<Decision, { kind: 'run' | 'replay' | 'accepted' }>,
+): IdempotencyProblem {
+  switch (decision.kind) {
+    case 'inProgress':
+      return new IdempotencyProblem(
+        'in_progress',
+        'The first request with this key is still being processed. Retry with the same key to get its answer.',
+        // What has taken long will take long: clients back off as time goes by.
+        retryAfterSeconds(decision.runningFor),
+      );
+    case 'mismatch':
+      return new IdempotencyProblem(
+        'key_reused',
+        'This key was used before with another request (method, route, query or body). Use a new key for a new operation.',
+      );
+    case 'unknown':
+      return outcomeUnknown(decision.reconcileIn);
+    case 'gone':
+      return new IdempotencyProblem(
+        'expired',
+        'The operation with this key was finished and its answer is no longer kept. Use a new key for a new operation.',
+      );
+    case 'unavailable':
+      return new IdempotencyProblem(
+        'response_unavailable',
+        `The operation was finished${decision.status === null ? '' : ` with status ${decision.status}`}, but its answer could not be kept. It is not repeated.`,
+        undefined,
+        decision.status === null ? {} : { original_status: decision.status },
+      );
+  }
+}
+
+export function keyMissing(header: string): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'key_missing',
+    `This operation is idempotent and requires the ${header} header, with a value that is unique to the operation, such as a UUID.`,
+  );
+}
+
+export function outcomeUnknown(reconcileIn: number | null = null): IdempotencyProblem {
+  const wait = reconcileIn !== null && reconcileIn > 0 ? reconcileIn : UNKNOWN_RETRY_AFTER;
+  return new IdempotencyProblem(
+    'outcome_unknown',
+    'An attempt was interrupted and it is not known whether it took effect. It is not repeated; the key is kept until the outcome has been found out.',
+    retryAfterSeconds(wait),
+  );
+}
+
+export function leaseLost(): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'lease_lost',
+    'This attempt took too long and another one owns the key now. Retry with the same key to get its answer.',
+    retryAfterSeconds(0),
+  );
+}
+
+export function storeUnavailable(detail: string): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'store_unavailable',
+    `${detail} Retry with the same key.`,
+    retryAfterSeconds(STORE_RETRY_AFTER),
+  );
+}
+
+/** The answer to give for an error of ours; undefined where the error is the application's. */
+export function problemOf(error: unknown): IdempotencyProblem | undefined {
+  if (error instanceof IdempotencyProblem) return error;
+  if (error instanceof StoreUnavailableError) {
+    return storeUnavailable('The request was not processed, because its key could not be checked.');
+  }
+  return undefined;
+}

@@ -1,0 +1,32 @@
+import type { ServerResponse } from 'node:http';
+
+/**
+ * After the answer: whatever Nest, outer interceptors or filters still send goes
+ * nowhere. Without this they would throw ERR_HTTP_HEADERS_SENT, and every replay
+ * would leave an error in the log.
+ */
+export function silence(raw: ServerResponse, senders: readonly string[]): void {
+  const ignore = () => raw;
+  const silenced: Record<string, unknown> = {
+    write: () => true,
+    end: ignore,
+    flushHeaders: ignore,
+  };
+  for (const name of senders) silenced[name] = ignore;
+
+  // Session middleware may write the head, with its cookie, only after a trip to
+  // its store. Until then these have to work.
+  for (const name of HEAD_METHODS) {
+    const method = raw[name] as (...args: unknown[]) => unknown;
+    silenced[name] = (...args: unknown[]) => (raw.headersSent ? raw : method.apply(raw, args));
+  }
+  Object.assign(raw, silenced);
+}
+
+const HEAD_METHODS = [
+  'writeHead',
+  'setHeader',
+  'setHeaders',
+  'appendHeader',
+  'removeHeader',
+] as const satisfies (keyof ServerResponse)[];

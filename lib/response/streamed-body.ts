@@ -1,0 +1,87 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { CollectedBody, toBuffer } from './collected-body.js';
+import type { HoldOptions } from './http-platform.js';
+
+export type StreamedBody =
+  | { kind: 'whole'; body: Buffer }
+  /** Too large, or its source failed midway: what was read, then the rest or the error. */
+  | { kind: 'partial'; stream: Readable }
+  /** The client left. */
+  | { kind: 'broken off' };
+
+/**
+ * Reads a stream up to its end. One that outgrows the limit is read on until the
+ * handler has ended, and handed back then. Throws if the source fails before it
+ * gave anything: the application's error handling can still answer.
+ */
+export async function readStreamedBody(
+  source: Readable,
+  raw: ServerResponse,
+  { maxBytes, handlerEnded }: HoldOptions,
+): Promise<StreamedBody> {
+  const read = new CollectedBody();
+  const iterator = source[Symbol.asyncIterator]();
+  const ended = handlerEnded.then(() => 'handler ended' as const);
+  let onClose!: () => void;
+  const closed = new Promise<'closed'>((resolve) => (onClose = () => resolve('closed')));
+  if (raw.destroyed) onClose();
+  else raw.once('close', onClose);
+
+  try {
+    for (;;) {
+      const next = iterator.next();
+      // A source that waits for something may not notice its own destruction, so
+      // nothing but the client's leaving itself ends the wait for it.
+      const event = await Promise.race(
+        read.size > maxBytes ? [ended, next, closed] : [next, closed],
+      );
+      if (event === 'closed') {
+        next.catch(() => undefined);
+        source.destroy();
+        return { kind: 'broken off' };
+      }
+      if (event === 'handler ended') return partial(source, read, iterator, next);
+      if (event.done) return { kind: 'whole', body: read.whole() };
+      read.push(toBuffer(event.value));
+    }
+  } catch (error) {
+    if (read.size === 0) throw error;
+    return partial(source, read, iterator, Promise.reject(error as Error));
+  } finally {
+    raw.removeListener('close', onClose);
+  }
+}
+
+function partial(
+  source: Readable,
+  read: CollectedBody,
+  iterator: AsyncIterator<unknown>,
+  next: Promise<IteratorResult<unknown>>,
+): StreamedBody {
+  // Nobody may come to read as far as an error.
+  next.catch(() => undefined);
+  async function* chunks() {
+    yield* read.take();
+    for (let result = await next; !result.done; result = await iterator.next()) {
+      yield toBuffer(result.value);
+    }
+  }
+  const stream = Readable.from(chunks(), { objectMode: false });
+  // Not left to the generator, which notices only when its source moves again.
+  stream.once('close', () => source.destroy());
+  return { kind: 'partial', stream };
+}
+
+/** Whatever Fastify takes for a stream, as a node stream. */
+export function toReadable(payload: unknown): Readable | undefined {
+  if (typeof payload !== 'object' || payload === null) return undefined;
+  if ('getReader' in payload) {
+    return Readable.fromWeb(payload as Parameters<typeof Readable.fromWeb>[0]);
+  }
+  if (!('pipe' in payload)) return undefined;
+  // Streams from before async iterators exist too.
+  return Symbol.asyncIterator in payload
+    ? (payload as Readable)
+    : new Readable().wrap(payload as NodeJS.ReadableStream);
+}

@@ -1,0 +1,104 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { quote, tableName, type SchemaStep } from './tables.js';
+
+export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
+  static readonly adds: SchemaStep = {
+    table: 'idempotency_keys',
+    columns: [
+      'id',
+      'scope',
+      'endpoint',
+      'key',
+      'fingerprint',
+      'status',
+      'recovery_point',
+      'owner',
+      'attempt',
+      'locked_until',
+      'response_status',
+      'response_headers',
+      'response_body',
+      'response_version',
+      'last_error_code',
+      'reconcile_after',
+      'reconcile_attempts',
+      'operation',
+      'input',
+      'created_at',
+      'last_run_at',
+      'completed_at',
+      'expires_at',
+    ],
+  };
+
+  // TypeORM remembers a migration by this name; a minifier may change the class's.
+  readonly name = 'CreateIdempotencyKeys1763251200000';
+
+  constructor(private readonly schema?: string) {}
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    const keys = tableName(queryRunner, 'idempotency_keys', this.schema);
+    if (this.schema !== undefined) {
+      await queryRunner.query(`CREATE SCHEMA IF NOT EXISTS ${quote(this.schema)}`);
+    }
+    // LOGGED, like every plain table: an UNLOGGED one is emptied by a crash of
+    // the server, and every retry after it would run a second time.
+    //
+    // fillfactor: a key is updated about once for its end and once per
+    // heartbeat. Room on the page keeps those updates heap-only, so that they
+    // do not touch the indexes.
+    await queryRunner.query(`
+      CREATE TABLE ${keys} (
+        -- identity
+        "id" bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+        "scope" text NOT NULL,
+        "endpoint" text NOT NULL DEFAULT '',
+        "key" text NOT NULL,
+        "fingerprint" bytea NOT NULL,
+
+        -- progress
+        "status" text NOT NULL DEFAULT 'in_progress',
+        "recovery_point" text NOT NULL DEFAULT 'started',
+
+        -- lease
+        "owner" uuid NOT NULL,
+        "attempt" integer NOT NULL DEFAULT 1,
+        "locked_until" TIMESTAMP WITH TIME ZONE NOT NULL,
+
+        -- answer
+        "response_status" smallint,
+        "response_headers" jsonb,
+        "response_body" bytea,
+        "response_version" smallint,
+
+        -- doubt
+        "last_error_code" text,
+        "reconcile_after" TIMESTAMP WITH TIME ZONE,
+        "reconcile_attempts" integer NOT NULL DEFAULT 0,
+
+        -- work without the client
+        "operation" text,
+        "input" json,
+
+        -- times
+        "created_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+        "last_run_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+        "completed_at" TIMESTAMP WITH TIME ZONE,
+        "expires_at" TIMESTAMP WITH TIME ZONE,
+
+        CONSTRAINT "pk_idempotency_keys" PRIMARY KEY ("id"),
+        -- The lock: of two inserts of one key, one finds the other's row here.
+        CONSTRAINT "uq_idempotency_keys" UNIQUE ("scope", "endpoint", "key"),
+        CONSTRAINT "ck_idempotency_keys_status" CHECK (
+          status IN ('pending', 'in_progress', 'completed', 'failed_retryable', 'unknown', 'expired')
+        )
+      ) WITH (fillfactor = 75)
+    `);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(
+      `DROP TABLE ${tableName(queryRunner, 'idempotency_keys', this.schema)}`,
+    );
+  }
+}

@@ -1,0 +1,64 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { tableName, type SchemaStep } from './tables.js';
+
+export class CreateIdempotencyPhases1763251200001 implements MigrationInterface {
+  static readonly adds: SchemaStep = {
+    table: 'idempotency_phases',
+    columns: [
+      'key_id',
+      'name',
+      'position',
+      'kind',
+      'state',
+      'attempt',
+      'effect_key',
+      'in_doubt',
+      'key_valid_until',
+      'request',
+      'result',
+      'started_at',
+      'finished_at',
+    ],
+  };
+
+  readonly name = 'CreateIdempotencyPhases1763251200001';
+
+  constructor(private readonly schema?: string) {}
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    const keys = tableName(queryRunner, 'idempotency_keys', this.schema);
+    const phases = tableName(queryRunner, 'idempotency_phases', this.schema);
+    await queryRunner.query(`
+      CREATE TABLE ${phases} (
+        "key_id" bigint NOT NULL,
+        "name" text NOT NULL,
+        "position" integer NOT NULL,
+        "kind" text NOT NULL,
+        "state" text NOT NULL,
+        "attempt" integer NOT NULL,
+
+        -- foreign phases only
+        "effect_key" uuid,
+        "in_doubt" text,
+        "key_valid_until" TIMESTAMP WITH TIME ZONE,
+        "request" json,
+
+        "result" json,
+        "started_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT clock_timestamp(),
+        "finished_at" TIMESTAMP WITH TIME ZONE,
+
+        CONSTRAINT "pk_idempotency_phases" PRIMARY KEY ("key_id", "name"),
+        CONSTRAINT "fk_idempotency_phases_key" FOREIGN KEY ("key_id")
+          REFERENCES ${keys} ("id") ON DELETE CASCADE,
+        CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind IN ('local', 'foreign')),
+        CONSTRAINT "ck_idempotency_phases_state" CHECK (state IN ('intended', 'withdrawn', 'finished', 'rejected'))
+      ) WITH (fillfactor = 75)
+    `);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(
+      `DROP TABLE ${tableName(queryRunner, 'idempotency_phases', this.schema)}`,
+    );
+  }
+}

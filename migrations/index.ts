@@ -1,0 +1,30 @@
+import type { MigrationInterface } from 'typeorm';
+import { CreateIdempotencyKeys1763251200000 } from './1763251200000-create-idempotency-keys.js';
+import { CreateIdempotencyPhases1763251200001 } from './1763251200001-create-idempotency-phases.js';
+import type { SchemaStep } from './tables.js';
+
+type Step = (new (schema?: string) => MigrationInterface) & { adds: SchemaStep };
+
+/** Every step, oldest first. A step that was released is never edited; the next one is added. */
+const steps: Step[] = [CreateIdempotencyKeys1763251200000, CreateIdempotencyPhases1763251200001];
+
+/**
+ * The migrations of the key tables, to spread into your data source:
+ * `migrations: [...idempotencyMigrations, ...yours]`.
+ */
+export const idempotencyMigrations: (new () => MigrationInterface)[] = [...steps];
+
+/** The same migrations for tables in a PostgreSQL schema of their own (`forRoot({ schema })`). */
+export function idempotencyMigrationsIn(schema: string): (new () => MigrationInterface)[] {
+  return steps.map((step) => {
+    class InSchema extends step {
+      constructor() {
+        super(schema);
+      }
+    }
+    return InSchema;
+  });
+}
+
+/** What each step brings, in order: the boot check compares the database with it. */
+export const schemaSteps = steps.map((step) => ({ migration: step.name, ...step.adds }));

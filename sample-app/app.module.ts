@@ -1,0 +1,46 @@
+import { Module, ValidationPipe, type DynamicModule } from '@nestjs/common';
+import { APP_PIPE } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { IdempotencyModule } from 'nestjs-atomic-idempotency';
+import type { AuthenticatedRequest } from './auth/bearer-token.guard.js';
+import type { Configuration } from './configuration.js';
+import { dataSourceOptions } from './database/data-source.js';
+import { PaymentsModule } from './payments/payments.module.js';
+import { RidesModule } from './rides/rides.module.js';
+import { TipsModule } from './tips/tips.module.js';
+
+@Module({})
+export class AppModule {
+  static forRoot(configuration: Configuration): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        TypeOrmModule.forRoot({
+          ...dataSourceOptions(configuration.databaseUrl),
+          autoLoadEntities: true,
+        }),
+        IdempotencyModule.forRoot({
+          // The user, not the token: a refreshed token must find its keys again.
+          scope: (request: AuthenticatedRequest) => request.user?.id,
+          lease: configuration.lease,
+        }),
+        PaymentsModule.forRoot({
+          url: configuration.paymentsUrl,
+          timeoutMs: configuration.paymentsTimeoutMs,
+        }),
+        RidesModule,
+        TipsModule,
+      ],
+      providers: [
+        {
+          provide: APP_PIPE,
+          useValue: new ValidationPipe({
+            transform: true,
+            forbidNonWhitelisted: true,
+            whitelist: true,
+          }),
+        },
+      ],
+    };
+  }
+}

@@ -1,0 +1,20 @@
+import { NestFactory } from '@nestjs/core';
+import type { INestApplication, NestApplicationOptions } from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { AppModule } from './app.module.js';
+import type { Configuration } from './configuration.js';
+
+const OPTIONS: NestApplicationOptions = {
+  logger: ['warn', 'error', 'fatal'],
+  // Throw instead of aborting the process, so that the caller can clean up.
+  abortOnError: false,
+};
+
+/** The app on either HTTP platform, ready to listen. */
+export function createApp(configuration: Configuration): Promise<INestApplication> {
+  const module = AppModule.forRoot(configuration);
+  return configuration.platform === 'fastify'
+    ? NestFactory.create(module, new FastifyAdapter(), OPTIONS)
+    : NestFactory.create(module, new ExpressAdapter(), OPTIONS);
+}

@@ -1,0 +1,33 @@
+/** What the app has to be told before it can start. */
+export interface Configuration {
+  platform: 'express' | 'fastify';
+  port: number;
+  databaseUrl: string;
+  paymentsUrl: string;
+  /** How long a call of the payment provider may take. */
+  paymentsTimeoutMs: number;
+  /**
+   * How long a request owns its key without a sign of life: what a retry has to
+   * wait after a crash.
+   */
+  lease: string;
+}
+
+export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
+  return {
+    platform: env['PLATFORM'] === 'fastify' ? 'fastify' : 'express',
+    port: Number(env['PORT'] ?? 3000),
+    databaseUrl: required(env, 'DATABASE_URL'),
+    paymentsUrl: required(env, 'PAYMENTS_URL'),
+    paymentsTimeoutMs: Number(env['PAYMENTS_TIMEOUT_MS'] ?? 10_000),
+    lease: env['LEASE'] ?? '30s',
+  };
+}
+
+function required(env: NodeJS.ProcessEnv, name: string): string {
+  const value = env[name];
+  if (!value) {
+    throw new Error(`Set ${name}, or use "npm start", which starts all that is needed.`);
+  }
+  return value;
+}

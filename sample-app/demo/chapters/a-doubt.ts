@@ -1,0 +1,31 @@
+import type { Chapter } from '../chapter.js';
+
+export const aDoubt: Chapter = {
+  title: 'A doubt',
+  async tell(stage, narrator) {
+    const rider = stage.rider(narrator);
+    const ride = await rider.send({
+      path: '/rides',
+      key: 'generous',
+      body: { origin: 'earth', target: 'moon' },
+    });
+    const tips = `/rides/${String(ride.body['id'])}/tips`;
+    const request = { path: tips, key: 'tip', body: { amount: 500 } };
+
+    narrator.say('A tip goes through an interface of the provider that knows no keys.');
+    narrator.say('It pays, and its answer is lost. Nobody here can know that it paid.');
+    await stage.provider.next('drop_after');
+    const first = await rider.send(request);
+    narrator.expect('no success is claimed', first.status >= 400, true);
+    narrator.expect('the key is kept as unknown', await stage.statusOfKey('tip'), 'unknown');
+
+    narrator.say('Trying again could pay twice. So a retry is told the truth.');
+    const retry = await rider.send(request);
+    narrator.expect(
+      'the outcome is not known',
+      [retry.status, retry.body['code']],
+      [409, 'outcome_unknown'],
+    );
+    narrator.expect('one transfer in the ledger', (await stage.provider.transfers()).length, 1);
+  },
+};

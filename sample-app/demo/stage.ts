@@ -1,0 +1,80 @@
+import pg from 'pg';
+import { TOKENS } from '../auth/user.js';
+import { RemoteControl } from '../payment-provider/remote-control.js';
+import type { RunningProcess } from '../processes/child-process.js';
+import { startApp } from '../processes/rocket-rides.js';
+import type { Narrator } from './narrator.js';
+import { Rider } from './rider.js';
+
+/**
+ * Short, because a retry after a crash really has to wait for it. In production it
+ * is about half a minute.
+ */
+export const LEASE = '2s';
+
+/** All that a chapter can act on: the app's process, the provider, the database. */
+export class Stage {
+  readonly provider: RemoteControl;
+
+  private constructor(
+    private readonly urls: { databaseUrl: string; paymentsUrl: string },
+    private readonly platform: 'express' | 'fastify',
+    private currentApp: RunningProcess,
+    private readonly database: pg.Client,
+  ) {
+    this.provider = new RemoteControl(urls.paymentsUrl);
+  }
+
+  static async open(
+    urls: { databaseUrl: string; paymentsUrl: string },
+    platform: 'express' | 'fastify',
+  ): Promise<Stage> {
+    const app = await startApp({ ...urls, platform, port: 0, lease: LEASE }, 'keep');
+    const database = new pg.Client({ connectionString: urls.databaseUrl });
+    await database.connect();
+    return new Stage(urls, platform, app, database);
+  }
+
+  get app(): RunningProcess {
+    return this.currentApp;
+  }
+
+  /** Another process of the app, on the same database. */
+  async startNextApp(): Promise<void> {
+    const { urls, platform } = this;
+    this.currentApp = await startApp({ ...urls, platform, port: 0, lease: LEASE }, 'keep');
+  }
+
+  rider(narrator: Narrator, user: 0 | 1 = 0): Rider {
+    return new Rider(narrator, this.app.url, TOKENS[user] as string);
+  }
+
+  /** How many rows a query finds. */
+  async count(fromAndWhere: string, ...parameters: unknown[]): Promise<number> {
+    const { rows } = await this.database.query<{ count: string }>(
+      `SELECT count(*) FROM ${fromAndWhere}`,
+      parameters,
+    );
+    return Number(rows[0]?.count);
+  }
+
+  /** What the database says about a key. */
+  async statusOfKey(key: string): Promise<string | undefined> {
+    const { rows } = await this.database.query<{ status: string }>(
+      'SELECT status FROM idempotency_keys WHERE key = $1',
+      [key],
+    );
+    return rows[0]?.status;
+  }
+
+  /** The charges that the provider has booked for a ride. */
+  async chargesFor(rideId: unknown): Promise<number> {
+    const charges = await this.provider.charges();
+    return charges.filter(({ description }) => description === `Ride ${String(rideId)}`).length;
+  }
+
+  async close(): Promise<void> {
+    await this.database.end();
+    await this.currentApp.stop();
+  }
+}

@@ -1,0 +1,15 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { PaymentClient } from './payment-client.js';
+import { PAYMENT_OPTIONS, type PaymentOptions } from './payment-options.js';
+
+@Module({})
+export class PaymentsModule {
+  static forRoot(options: PaymentOptions): DynamicModule {
+    return {
+      module: PaymentsModule,
+      global: true,
+      providers: [{ provide: PAYMENT_OPTIONS, useValue: options }, PaymentClient],
+      exports: [PaymentClient],
+    };
+  }
+}

@@ -1,0 +1,88 @@
+import { Injectable, NotFoundException } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { AtomicPhase, IdempotencyKey } from 'nestjs-atomic-idempotency';
+import { Repository, type EntityManager } from 'typeorm';
+import type { User } from '../auth/user.js';
+import { neverReached } from '../payments/never-reached.js';
+import { PaymentClient } from '../payments/payment-client.js';
+import { AuditRecord } from './audit-record.entity.js';
+import type { CreateRideDto } from './create-ride.dto.js';
+import { CURRENCY, FARES } from './fares.js';
+import { Ride } from './ride.entity.js';
+import { StagedReceipt } from './staged-receipt.entity.js';
+
+@Injectable()
+export class RidesService {
+  constructor(
+    private readonly phase: AtomicPhase,
+    private readonly payments: PaymentClient,
+    @InjectRepository(Ride) private readonly rides: Repository<Ride>,
+  ) {}
+
+  /**
+   * Three steps, each with a name. Whatever dies in between, a retry with the
+   * same key skips the finished ones, gets their results back, and goes on.
+   */
+  async request(user: User, { origin, target, card }: CreateRideDto) {
+    // Ours alone, so one transaction: the ride, the audit record and the recovery
+    // point "ride_created" are all there, or none of them is.
+    const ride = await this.phase.local('ride_created', async (tx) => {
+      const created = await tx.save(Ride, {
+        userId: user.id,
+        origin,
+        target,
+        fare: FARES[target],
+        idempotencyKeyId: await this.currentKeyId(tx),
+      });
+      await tx.insert(AuditRecord, {
+        userId: user.id,
+        action: 'ride.created',
+        subject: `ride/${created.id}`,
+      });
+      return { id: created.id, fare: created.fare, createdAt: created.createdAt };
+    });
+
+    // Somebody else's, so no transaction can cover it. The intent is committed
+    // first, then the provider is called, then the result is committed.
+    const charge = { amount: ride.fare, currency: CURRENCY, card, description: `Ride ${ride.id}` };
+    const { chargeId } = await this.phase.foreign('charge_created', {
+      request: charge,
+      // A declined card makes this throw a 402. That is a definite answer, so it
+      // becomes the final one: the client gets 402 now and on every retry, and
+      // the ride stays on record without a charge. (See TipsService for the other
+      // way: a refusal that is recorded and lived with.)
+      call: (effect) => this.payments.charge(charge, effect),
+      record: async (tx, { id }) => {
+        await tx.update(Ride, ride.id, { chargeId: id });
+        return { chargeId: id };
+      },
+      // If the answer is lost, ask again with the same key: the provider charges
+      // once per key, and remembers keys for a day.
+      inDoubt: 'repeat',
+      keyValidFor: '24h',
+      notExecuted: neverReached,
+    });
+
+    await this.phase.local('receipt_staged', async (tx) => {
+      await tx.insert(StagedReceipt, { rideId: ride.id, email: user.email, amount: ride.fare });
+    });
+
+    return { ...ride, origin, target, chargeId };
+  }
+
+  async findOwn(user: User, id: string): Promise<Ride> {
+    const ride = await this.rides.findOneBy({ id, userId: user.id });
+    if (!ride) {
+      throw new NotFoundException(`You have no ride ${id}.`);
+    }
+    return ride;
+  }
+
+  /** The row behind the Idempotency-Key of this request, for the ride to point to. */
+  private async currentKeyId(tx: EntityManager): Promise<string | null> {
+    const current = this.phase.current;
+    if (!current) return null;
+    const { scope, key } = current;
+    return (await tx.findOneByOrFail(IdempotencyKey, { scope, key })).id;
+  }
+}

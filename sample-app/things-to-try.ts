@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { TOKENS } from './auth/user.js';
+
+export interface Addresses {
+  platform: string;
+  appUrl: string;
+  providerUrl: string;
+  ledger: string;
+}
+
+/** What `npm start` prints: the curl lines of a first walk through the sample. */
+export function thingsToTry({ platform, appUrl, providerUrl, ledger }: Addresses): string {
+  const [ada, grace] = TOKENS;
+  // New ones for each start, because the data of earlier starts is still there.
+  const key = (name: string) => `${name}-${randomBytes(3).toString('hex')}`;
+  const post = (path: string, token: string | undefined, idempotencyKey: string, body: object) =>
+    `curl -i ${appUrl}${path} -H 'Authorization: Bearer ${token}' ` +
+    `-H 'Idempotency-Key: ${idempotencyKey}' ` +
+    `-H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`;
+  const nextBehaviour = (behaviour: string) =>
+    `curl ${providerUrl}/control/next -d '["${behaviour}"]'`;
+
+  const first = key('ride');
+  const ride = { origin: 'earth', target: 'moon' };
+  return `
+Rocket Rides on ${platform}: ${appUrl}
+Payment provider:        ${providerUrl} (its books: ${ledger})
+
+# A ride. Run it twice: the second answer is the stored first one.
+${post('/rides', ada, first, ride)}
+
+# The same key with another body is refused.
+${post('/rides', ada, first, { ...ride, target: 'mars' })}
+
+# The same key of another user is another key.
+${post('/rides', grace, first, ride)}
+
+# A declined card: a final answer, on each retry too.
+${post('/rides', ada, key('broke'), { ...ride, card: 'card_declined' })}
+
+# The provider charges, and its answer is lost. Run the second line twice: 502, then the ride.
+${nextBehaviour('drop_after')}
+${post('/rides', ada, key('lost'), ride)}
+
+# Tips go through an interface without keys (put in the id of a ride of yours). Run the second
+# line twice: 502, then 409 "outcome_unknown": it is never sent again by guesswork.
+${nextBehaviour('drop_after')}
+${post('/rides/1/tips', ada, key('tip'), { amount: 500 })}
+
+# What the provider's books say.
+curl ${providerUrl}/charges
+curl ${providerUrl}/transfers
+
+Ctrl-C ends everything. "npm run demo" tells the whole story by itself.
+`;
+}

@@ -1,0 +1,96 @@
+import { Injectable, type CallHandler, type ExecutionContext } from '@nestjs/common';
+import type { ModuleMetadata, NestInterceptor, OnModuleInit } from '@nestjs/common';
+import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
+import { finalize, of, type Observable } from 'rxjs';
+import type { Answer, ObservedAnswer, Verdict } from '../../lib/response/answer.js';
+import type { HttpPlatform } from '../../lib/response/http-platform.js';
+import { createHttpPlatform } from '../../lib/response/platforms.js';
+import { pickReplayHeaders, replayHeaderNames } from '../../lib/response/replay-headers.js';
+
+export interface RecorderOptions {
+  maxBytes?: number;
+  brokenOffAfterMs?: number;
+  /** What to do with an answer that was observed. @default record and release it */
+  decide?: (observed: ObservedAnswer) => Verdict | Promise<Verdict>;
+}
+
+/**
+ * The smallest interceptor that records and replays by key, in memory: these
+ * tests are about answers, not about keys. Requests without a key pass untouched,
+ * which shows what an answer looks like without us.
+ */
+export class Recorder {
+  /** Answers by key, as they would be stored. */
+  readonly answers = new Map<string, Answer>();
+  /** Everything that was observed by key, in order. */
+  readonly observed = new Map<string, ObservedAnswer[]>();
+  /** How often a handler ran, by key. */
+  readonly executions = new Map<string, number>();
+  readonly headerNames = replayHeaderNames(['x-total']);
+  platform!: HttpPlatform;
+  private readonly waiting = new Map<string, () => void>();
+
+  constructor(readonly options: RecorderOptions = {}) {}
+
+  /** To be put before or after other interceptors: the first one is the outermost. */
+  interceptor(): NonNullable<ModuleMetadata['providers']>[number] {
+    const recorder = this;
+
+    @Injectable()
+    class RecordingInterceptor implements NestInterceptor, OnModuleInit {
+      constructor(private readonly host: HttpAdapterHost) {}
+
+      onModuleInit(): void {
+        const { brokenOffAfterMs } = recorder.options;
+        recorder.platform = createHttpPlatform(this.host.httpAdapter, { brokenOffAfterMs });
+      }
+
+      intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+        return recorder.intercept(context, next);
+      }
+    }
+    return { provide: APP_INTERCEPTOR, useClass: RecordingInterceptor };
+  }
+
+  /** Resolves once an answer was observed under this key. */
+  async settled(key: string): Promise<ObservedAnswer> {
+    if (!this.observed.has(key)) {
+      await new Promise<void>((resolve) => this.waiting.set(key, resolve));
+    }
+    return this.observed.get(key)![0]!;
+  }
+
+  private intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const request = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
+    const response = context.switchToHttp().getResponse<unknown>();
+    const key = request.headers['idempotency-key'];
+    if (key === undefined) return next.handle();
+
+    const recorded = this.answers.get(key);
+    if (recorded) {
+      const headers = { ...recorded.headers, 'idempotent-replayed': 'true' };
+      this.platform.send(response, { ...recorded, headers });
+      return of(undefined);
+    }
+
+    this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
+    let ended!: () => void;
+    this.platform.hold(request, response, {
+      maxBytes: this.options.maxBytes ?? 1_000_000,
+      handlerEnded: new Promise<void>((resolve) => (ended = resolve)),
+      settle: (observed) => this.settle(key, observed),
+    });
+    return next.handle().pipe(finalize(ended));
+  }
+
+  private async settle(key: string, observed: ObservedAnswer): Promise<Verdict> {
+    this.observed.set(key, [...(this.observed.get(key) ?? []), observed]);
+    this.waiting.get(key)?.();
+    if (this.options.decide) return this.options.decide(observed);
+    if (observed.body) {
+      const headers = pickReplayHeaders(observed.headers, this.headerNames);
+      this.answers.set(key, { status: observed.status, headers, body: observed.body });
+    }
+    return { kind: 'release', headers: { 'X-Recorded': 'yes' } };
+  }
+}

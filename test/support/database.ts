@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import { Client, Pool } from 'pg';
+
+export interface TestDatabase {
+  name: string;
+  url: string;
+  /** For `TypeOrmModule.forRoot({ ...database.dataSourceOptions, autoLoadEntities: true })`. */
+  dataSourceOptions: { type: 'postgres'; url: string };
+  /** The test's own connections, apart from the ones of the application under test. */
+  pool: Pool;
+  query<Row = Record<string, any>>(sql: string, parameters?: unknown[]): Promise<Row[]>;
+  drop(): Promise<void>;
+}
+
+export interface TestDatabaseOptions {
+  /** False gives an empty database, without the library's tables. @default true */
+  migrated?: boolean;
+}
+
+/**
+ * A database for one test file. The run's teardown drops what a failed test
+ * left, so forgetting `drop()` costs disk space until then, and nothing else.
+ */
+export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const name = `${setting('TEST_DATABASE_PREFIX')}_${randomBytes(6).toString('hex')}`;
+  const template = options.migrated === false ? 'template1' : setting('TEST_DATABASE_TEMPLATE');
+  await onServer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+
+  const url = databaseUrl(name);
+  const pool = new Pool({ connectionString: url, max: 5, allowExitOnIdle: true });
+  // Tests cut connections and restart servers; without a listener, an idle
+  // connection that notices would end the whole worker.
+  pool.on('error', () => undefined);
+
+  return {
+    name,
+    url,
+    dataSourceOptions: { type: 'postgres', url },
+    pool,
+    async query<Row>(sql: string, parameters: unknown[] = []) {
+      const result = await pool.query(sql, parameters);
+      return result.rows as Row[];
+    },
+    async drop() {
+      await pool.end();
+      // FORCE: a server process that a test has killed or stopped may still be connected.
+      await onServer(`DROP DATABASE ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+async function onServer(statement: string): Promise<void> {
+  const client = new Client({ connectionString: setting('TEST_SERVER_URL') });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function databaseUrl(name: string): string {
+  const url = new URL(setting('TEST_SERVER_URL'));
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+function setting(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: test/support/global-setup.mjs did not run.`);
+  return value;
+}

@@ -1,0 +1,5 @@
+import { endTestRun } from './global-setup.mjs';
+
+export default async function globalTeardown() {
+  await endTestRun();
+}

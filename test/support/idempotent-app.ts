@@ -1,0 +1,65 @@
+import type { ModuleMetadata } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { IdempotencyModule, type IdempotencyModuleOptions } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from './database.js';
+import type { Platform, StartOptions, TestApp } from './platforms.js';
+
+export interface IdempotentApp extends TestApp {
+  database: TestDatabase;
+}
+
+export interface IdempotentAppOptions extends StartOptions, Omit<ModuleMetadata, 'exports'> {
+  /** Options of the module under test. @default { scope: 'global' } */
+  idempotency?: Partial<IdempotencyModuleOptions>;
+  /** Further options of the data source, such as the size of its pool. */
+  dataSource?: Record<string, unknown>;
+  /** A database that other applications use as well; it is then not dropped here. */
+  database?: TestDatabase;
+}
+
+/** An application with the module on a database of its own. Closing it drops the database. */
+export async function startIdempotentApp(
+  platform: Platform,
+  { idempotency, dataSource, database: shared, imports, controllers, providers, ...start }: IdempotentAppOptions,
+): Promise<IdempotentApp> {
+  const database = shared ?? (await createTestDatabase());
+  const server = await platform.start(
+    {
+      imports: [
+        TypeOrmModule.forRoot({
+          ...database.dataSourceOptions,
+          autoLoadEntities: true,
+          ...dataSource,
+        }),
+        IdempotencyModule.forRoot({ scope: 'global', ...idempotency }),
+        ...(imports ?? []),
+      ],
+      controllers: controllers ?? [],
+      providers: providers ?? [],
+    },
+    start,
+  );
+  return {
+    ...server,
+    database,
+    async close() {
+      await server.close();
+      if (!shared) await database.drop();
+    },
+  };
+}
+
+/** The row of a key, as the store sees it. */
+export async function keyRow(database: TestDatabase, key: string): Promise<Record<string, any>> {
+  const [row] = await database.query('SELECT * FROM idempotency_keys WHERE key = $1', [key]);
+  if (!row) throw new Error(`There is no row for key ${key}.`);
+  return row;
+}
+
+/** Makes the lease of a key lapse now, instead of waiting for it. */
+export async function lapse(database: TestDatabase, key: string): Promise<void> {
+  await database.query(
+    `UPDATE idempotency_keys SET locked_until = now() - interval '1 second' WHERE key = $1`,
+    [key],
+  );
+}

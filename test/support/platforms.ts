@@ -1,0 +1,60 @@
+import type { INestApplication, LoggerService, ModuleMetadata } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { afterAll, describe } from '@jest/globals';
+import { createAdapter, listen, platformNames, type PlatformName } from './listen.js';
+
+export type { PlatformName } from './listen.js';
+
+export interface TestApp {
+  app: INestApplication;
+  /** Without a slash at the end: `${url}/orders`. */
+  url: string;
+  close(): Promise<void>;
+}
+
+export interface StartOptions {
+  /** Global pipes, filters, middleware: called before the application is initialised. */
+  configure?: (app: INestApplication) => void | Promise<void>;
+  /** @default Nest's testing logger, which prints errors only */
+  logger?: LoggerService | false;
+}
+
+export interface Platform {
+  name: PlatformName;
+  /** A real server on a free port. It is closed at the end of its describe block at the latest. */
+  start(module: ModuleMetadata, options?: StartOptions): Promise<TestApp>;
+}
+
+/** Both HTTP adapters run every test: neither is an afterthought. */
+export function forEachPlatform(tests: (platform: Platform) => void): void {
+  describe.each(platformNames)('on %s', (name) => {
+    const running = new Set<TestApp>();
+    afterAll(async () => {
+      await Promise.all([...running].map((app) => app.close()));
+    });
+
+    tests({
+      name,
+      async start(module, options = {}) {
+        const started = await start(name, module, options);
+        const close = async () => {
+          if (running.delete(testApp)) await started.app.close();
+        };
+        const testApp: TestApp = { ...started, close };
+        running.add(testApp);
+        return testApp;
+      },
+    });
+  });
+}
+
+async function start(name: PlatformName, module: ModuleMetadata, options: StartOptions) {
+  const builder = Test.createTestingModule(module);
+  const testing = await builder.compile();
+  const app = testing.createNestApplication(
+    createAdapter(name),
+    options.logger === undefined ? {} : { logger: options.logger },
+  );
+  await options.configure?.(app);
+  return { app, url: await listen(app, name) };
+}

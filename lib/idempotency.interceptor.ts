@@ -51,7 +51,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       const key = readKey(request, this.settings.header);
       if (key === undefined) {
         if (needsKey(route, request.method)) throw keyMissing(this.settings.header);
-        return within(contextOf(context), next);
+        return within(this.contextOf(context), next);
       }
       const decision = await this.claim(key, route, request, context);
       switch (decision.kind) {
@@ -98,7 +98,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       handlerEnded: new Promise((resolve) => (handlerEnds = resolve)),
       settle: (observed) => this.settle(attempt, observed),
     });
-    return within(contextOf(context, attempt), next, (error) => {
+    return within(this.contextOf(context, attempt), next, (error) => {
       attempt.error = error;
       handlerEnds();
     });
@@ -113,6 +113,15 @@ export class IdempotencyInterceptor implements NestInterceptor {
     }
   }
 
+  private contextOf(context: ExecutionContext, attempt?: Attempt): RequestContext {
+    return {
+      attempt,
+      journal: new PhaseJournal(attempt?.recorded),
+      route: `${context.getClass().name}.${context.getHandler().name}`,
+      guard: this.settings.guard,
+    };
+  }
+
   private render(problem: IdempotencyProblem): Answer {
     return renderProblem(problem, this.settings.dialect);
   }
@@ -121,14 +130,6 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.http.platform.send(context.switchToHttp().getResponse(), answer);
     return of(undefined);
   }
-}
-
-function contextOf(context: ExecutionContext, attempt?: Attempt): RequestContext {
-  return {
-    attempt,
-    journal: new PhaseJournal(attempt?.recorded),
-    route: `${context.getClass().name}.${context.getHandler().name}`,
-  };
 }
 
 /** A callback of the policy threw: the attempt stays unrecorded, so its answer must not leave. */

@@ -30,9 +30,11 @@ import { checkSchema } from './keys/schema-check.js';
 import { entitiesIn } from './keys/tables.js';
 import { WaitingRoom } from './keys/waiting-room.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
+import { ForeignCallGuard } from './phases/foreign-call-guard.js';
 import { PhaseStore } from './phases/phase-store.js';
 import { PhaseTransactions } from './phases/phase-transactions.js';
 import { Reconcilers } from './phases/reconciler.js';
+import { StrayWriteGuard } from './phases/stray-write-guard.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { pickReplayHeaders, replayHeaderNames } from './response/replay-headers.js';
 
@@ -122,6 +124,8 @@ export class IdempotencyModule
   /** Two modules on one data source would run two sets of leases and jobs over the same rows. */
   private static readonly dataSources = new WeakSet<DataSource>();
 
+  private guards: (ForeignCallGuard | StrayWriteGuard)[] = [];
+
   constructor(
     @Inject(DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(SCHEMA) private readonly schema: string | undefined,
@@ -155,6 +159,7 @@ export class IdempotencyModule
     this.routes.explore();
     this.reconcilers.explore();
     this.http.install();
+    this.installGuards();
   }
 
   /** Before the server closes: what runs finishes and is recorded, nothing new begins. */
@@ -164,7 +169,15 @@ export class IdempotencyModule
   }
 
   onApplicationShutdown(): void {
+    for (const guard of this.guards) guard.uninstall();
     IdempotencyModule.dataSources.delete(this.dataSource);
+  }
+
+  private installGuards(): void {
+    const { guard } = this.settings;
+    if (!guard) return;
+    this.guards = [new ForeignCallGuard(guard), new StrayWriteGuard(this.dataSource, guard)];
+    for (const each of this.guards) each.install();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Duration } from './duration.js';
+import type { GuardMode } from './phases/usage-guard.js';
 
 /** How an attempt ended, as `isFinal` sees it. */
 export interface Outcome {
@@ -167,6 +168,15 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
    * @default '10s'
    */
   shutdownTimeout?: Duration;
+
+  /**
+   * What to do about outgoing HTTP requests of idempotent handlers that phases
+   * do not protect (inside a transaction, several in one foreign call, unsafe
+   * ones outside any phase), and about writes inside a local phase that bypass
+   * its transaction. `'throw'` suits tests; with `'ignore'` nothing is installed.
+   * @default 'warn', and 'ignore' where NODE_ENV is production
+   */
+  foreignCalls?: GuardMode;
 }
 
 export type Dialect = 'ietf' | 'stripe';

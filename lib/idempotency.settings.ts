@@ -6,6 +6,7 @@ import type {
   ScopeOption,
 } from './idempotency.options.js';
 import { milliseconds, resolvePolicy } from './idempotency.policy.js';
+import { UsageGuard } from './phases/usage-guard.js';
 import { forbiddenReplayHeaders } from './response/replay-headers.js';
 
 const WHERE = 'forRoot options';
@@ -18,6 +19,8 @@ export class IdempotencySettings {
   readonly replayHeaders: readonly string[];
   readonly storeTimeout: number;
   readonly shutdownTimeout: number;
+  /** Undefined where nothing is to be watched. */
+  readonly guard: UsageGuard | undefined;
   /** The part of the options that routes may override. */
   readonly policy: IdempotencyPolicy;
 
@@ -29,6 +32,7 @@ export class IdempotencySettings {
       replayHeaders = [],
       storeTimeout = '5s',
       shutdownTimeout = '10s',
+      foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
       ...policy
     } = options;
     if (scope !== 'global' && typeof scope !== 'function') {
@@ -48,6 +52,11 @@ export class IdempotencySettings {
         `${WHERE}: header is ${JSON.stringify(header)}, which is not a header name. Use one such as 'Idempotency-Key'.`,
       );
     }
+    if (!['ignore', 'warn', 'throw'].includes(foreignCalls)) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: foreignCalls is ${JSON.stringify(foreignCalls)}. Use 'ignore', 'warn' or 'throw'.`,
+      );
+    }
     const forbidden = forbiddenReplayHeaders(replayHeaders);
     if (forbidden.length > 0) {
       throw new IdempotencyConfigurationError(
@@ -60,6 +69,7 @@ export class IdempotencySettings {
     this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
     this.storeTimeout = milliseconds(WHERE, 'storeTimeout', storeTimeout);
     this.shutdownTimeout = milliseconds(WHERE, 'shutdownTimeout', shutdownTimeout);
+    this.guard = foreignCalls === 'ignore' ? undefined : new UsageGuard(foreignCalls);
     this.policy = policy;
     // Mistakes in the module's own policy are to be found even if no route uses it.
     resolvePolicy(dialect, [policy], WHERE);

@@ -32,3 +32,4 @@ export {
   type ReconcilerMethod,
   type Reconciliation,
 } from './phases/reconciler.js';
+export type { GuardMode } from './phases/usage-guard.js';

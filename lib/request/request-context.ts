@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attempt } from '../keys/attempt.js';
 import type { PhaseJournal } from '../phases/phase-journal.js';
+import type { UsageGuard } from '../phases/usage-guard.js';
 
 /** What surrounds the code of an idempotent handler. */
 export interface RequestContext {
@@ -9,6 +10,8 @@ export interface RequestContext {
   journal: PhaseJournal;
   /** Controller and method, for messages. */
   route: string;
+  /** What watches for misuse of phases; undefined where nothing does. */
+  guard: UsageGuard | undefined;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();

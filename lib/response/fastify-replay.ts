@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Answer } from './answer.js';
 import type { FastifyReply, Next } from './fastify-shapes.js';
 import { ReplyHeaders } from './reply-headers.js';
@@ -25,6 +27,7 @@ export class FastifyReplay {
     const { send } = reply;
     const ignore = () => reply;
     Object.assign(reply, Object.fromEntries(SENDERS.map((name) => [name, ignore])));
+    guardEnd(reply.raw);
     send.call(reply, this.payload ?? undefined);
   }
 
@@ -48,4 +51,22 @@ export class FastifyReplay {
     const { status, body } = this.answer;
     return body.length === 0 || hasNoContent(status) ? null : body;
   }
+}
+
+/**
+ * Nest's exception filter ends the raw response when an outer interceptor fails
+ * after the answer. That must not cut off a body that is still being compressed,
+ * nor fail because all of it has left.
+ */
+function guardEnd(raw: ServerResponse): void {
+  const { write, end } = raw;
+  let source: Readable | undefined;
+  raw.once('pipe', (stream: Readable) => (source = stream));
+  Object.assign(raw, {
+    write: (...args: unknown[]) => raw.writableEnded || Reflect.apply(write, raw, args),
+    end: (...args: unknown[]) => {
+      const mayEnd = !raw.writableEnded && (source === undefined || source.readableEnded);
+      return mayEnd ? (Reflect.apply(end, raw, args) as unknown) : raw;
+    },
+  });
 }

@@ -1,0 +1,87 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { requestContext } from '../request/request-context.js';
+import { phaseScope } from './phase-scope.js';
+import type { UsageGuard } from './usage-guard.js';
+
+/** An outgoing request, as Node's channels show it: of `node:http`, or of undici and fetch(). */
+interface OutgoingRequest {
+  method?: string;
+  /** undici */
+  origin?: string | URL;
+  onError?(error: Error): void;
+  /** node:http */
+  host?: string;
+  destroy?(error: Error): void;
+}
+
+/** The first one is missing before Node 22.12; then the second one tells, when the request is on its way. */
+const CHANNELS = [
+  'http.client.request.created',
+  'http.client.request.start',
+  'undici:request:create',
+];
+
+/**
+ * Watches the requests that idempotent handlers send, and points out those that
+ * a resume would repeat or forget: inside a phase's transaction, beside another
+ * one in a foreign call, or outside any phase.
+ */
+export class ForeignCallGuard {
+  private readonly seen = new WeakSet<OutgoingRequest>();
+
+  constructor(private readonly guard: UsageGuard) {}
+
+  install(): void {
+    for (const channel of CHANNELS) subscribe(channel, this.onRequest);
+  }
+
+  uninstall(): void {
+    for (const channel of CHANNELS) unsubscribe(channel, this.onRequest);
+  }
+
+  private readonly onRequest = (message: unknown): void => {
+    const context = requestContext.current;
+    if (!context || context.guard !== this.guard) return;
+    const { request } = message as { request: OutgoingRequest };
+    if (this.seen.has(request)) return;
+    this.seen.add(request);
+    const mistake = mistakeOf(request.method ?? 'GET');
+    if (mistake === undefined) return;
+    const host = String(request.origin ?? request.host ?? 'another system');
+    const error = this.guard.report(
+      `${context.route} ${mistake.kind} ${host}`,
+      `${context.route} sent a ${request.method} request to ${host} ${mistake.message}`,
+    );
+    // A subscriber cannot throw into the code that sends; it can end the request.
+    if (error) (request.onError ?? request.destroy)?.call(request, error);
+  };
+}
+
+function mistakeOf(method: string): { kind: string; message: string } | undefined {
+  const phase = phaseScope.current;
+  if (phase?.queryRunner) {
+    return {
+      kind: 'in transaction',
+      message:
+        `inside the transaction of phase "${phase.name}". A rollback does not take it back, and a retried transaction sends it again. ` +
+        'Move it into the call of a foreign phase.',
+    };
+  }
+  if (phase) {
+    phase.requests += 1;
+    if (phase.requests === 1) return undefined;
+    return {
+      kind: 'second call',
+      message:
+        `as number ${phase.requests} in the call of foreign phase "${phase.name}". If the process dies between two of them, nobody knows which took effect. ` +
+        'Give each its own foreign phase; fetch tokens and the like before the phase.',
+    };
+  }
+  if (method === 'GET' || method === 'HEAD') return undefined;
+  return {
+    kind: 'outside',
+    message:
+      'outside any phase. After a crash, a resume sends it again, or never. ' +
+      "Make the call in atomicPhase.foreign(); if it changes nothing over there, set foreignCalls: 'ignore'.",
+  };
+}

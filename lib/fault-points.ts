@@ -1,11 +1,28 @@
 /**
- * Named places where a process can die with a different state in the database.
- * Tests and the testing kit observe them; in production nobody does, and a
- * point costs one comparison.
+ * The places where a process can die with a different state in the database,
+ * in the order of a request. docs/how-it-works.md tells what each one leaves.
  */
+export const FAULT_STEPS = [
+  'reserved',
+  'before_commit',
+  'after_commit',
+  'before_intent',
+  'after_intent',
+  'after_call',
+  'recording:before',
+  'recording:after',
+] as const;
+
+export type FaultStep = (typeof FAULT_STEPS)[number];
+
+/** A step as one attempt reaches it. */
 export interface FaultPoint {
-  /** `reserved`, `<phase>:before_commit`, `<phase>:after_call`, `recording:after`, … */
+  /** The step, after its phase if it has one: `reserved`, `charge_created:after_call`, … */
   name: string;
+  step: FaultStep;
+  phase?: string | undefined;
+  /** Of a foreign phase. */
+  effectKey?: string | undefined;
   /** The key's row. */
   keyId: string;
   attempt: number;
@@ -15,7 +32,11 @@ type Observer = (point: FaultPoint) => void | Promise<void>;
 
 let observer: Observer | undefined;
 
-/** Has every point reported until the returned function is called. One observer at a time. */
+/**
+ * Has every point reported until the returned function is called; one observer
+ * at a time. Tests and the testing kit use it. In production nobody observes,
+ * and a point costs one comparison.
+ */
 export function observeFaultPoints(observe: Observer): () => void {
   if (observer) throw new Error('Fault points are observed already.');
   observer = observe;
@@ -31,13 +52,29 @@ interface Mortal {
   loseLease(): void;
 }
 
-export function faultPoint(name: string, attempt: Mortal): void | Promise<void> {
-  if (observer) return report(observer, name, attempt);
+export function faultPoint(
+  step: FaultStep,
+  attempt: Mortal,
+  phase?: { name: string; effectKey?: string },
+): void | Promise<void> {
+  if (observer) return report(observer, step, attempt, phase);
 }
 
-async function report(observe: Observer, name: string, attempt: Mortal): Promise<void> {
+async function report(
+  observe: Observer,
+  step: FaultStep,
+  attempt: Mortal,
+  phase: { name: string; effectKey?: string } | undefined,
+): Promise<void> {
   try {
-    await observe({ name, keyId: attempt.id, attempt: attempt.number });
+    await observe({
+      name: phase ? `${phase.name}:${step}` : step,
+      step,
+      phase: phase?.name,
+      effectKey: phase?.effectKey,
+      keyId: attempt.id,
+      attempt: attempt.number,
+    });
   } catch (error) {
     // The dead send no heartbeats.
     if (error instanceof SimulatedCrash) attempt.loseLease();

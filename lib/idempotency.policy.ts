@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { parseDuration, type Duration } from './duration.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import type { Dialect, IdempotencyPolicy, Outcome } from './idempotency.options.js';
@@ -44,8 +45,17 @@ const CHOICES = {
   onExpired: ['forget', 'gone'],
 } as const;
 
+/** A wrong type here would only show when the handler is already through. */
+const TYPES = { required: 'boolean', isFinal: 'function', fingerprint: 'function' } as const;
+
 /** Proxies and clients commonly give a silent connection up after 60 s. */
 const LONGEST_WAIT = 55_000;
+
+/** A century. Times far beyond it do not fit into a JavaScript date, then not into PostgreSQL's. */
+const LONGEST_RETENTION = 36_525 * 86_400_000;
+
+/** Node fires a timer at once that is set to wait longer than this, 24.8 days. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Heartbeats come three times a lease; below this they would be a load of their own. */
 const SHORTEST_LEASE = 100;
@@ -71,12 +81,20 @@ export function resolvePolicy(
     const value = policy[field as keyof typeof CHOICES];
     if (!(allowed as readonly unknown[]).includes(value)) {
       throw new IdempotencyConfigurationError(
-        `${where}: ${field} is ${JSON.stringify(value)}. Use one of ${allowed.map((a) => `'${a}'`).join(', ')}.`,
+        `${where}: ${field} is ${inspect(value)}. Use one of ${allowed.map((a) => `'${a}'`).join(', ')}.`,
+      );
+    }
+  }
+  for (const [field, type] of Object.entries(TYPES)) {
+    const value = policy[field as keyof typeof TYPES];
+    if (value !== undefined && typeof value !== type) {
+      throw new IdempotencyConfigurationError(
+        `${where}: ${field} is ${inspect(value)}. Use a ${type}.`,
       );
     }
   }
 
-  const lease = milliseconds(where, 'lease', policy.lease as Duration);
+  const lease = timerMilliseconds(where, 'lease', policy.lease as Duration);
   const retention =
     policy.retention === 'forever'
       ? null
@@ -88,6 +106,11 @@ export function resolvePolicy(
   if (lease < SHORTEST_LEASE) {
     throw new IdempotencyConfigurationError(
       `${where}: lease is ${lease} ms, which leaves no time to renew it. Use at least ${SHORTEST_LEASE} ms; seconds are usual.`,
+    );
+  }
+  if (retention !== null && retention > LONGEST_RETENTION) {
+    throw new IdempotencyConfigurationError(
+      `${where}: retention is ${inspect(policy.retention)}, more than a century. Use 'forever'.`,
     );
   }
   if (retention !== null && lease > retention) {
@@ -137,7 +160,18 @@ export function milliseconds(where: string, option: string, duration: Duration):
   const parsed = parseDuration(duration);
   if (parsed === undefined) {
     throw new IdempotencyConfigurationError(
-      `${where}: ${option} is ${JSON.stringify(duration)}, which is not a duration. Use milliseconds or a number with ms, s, m, h or d, such as '30s'.`,
+      `${where}: ${option} is ${inspect(duration)}, which is not a duration. Use milliseconds or a number with ms, s, m, h or d, such as '30s'.`,
+    );
+  }
+  return parsed;
+}
+
+/** The same for what a timer of Node has to wait. */
+export function timerMilliseconds(where: string, option: string, duration: Duration): number {
+  const parsed = milliseconds(where, option, duration);
+  if (parsed > LONGEST_TIMER) {
+    throw new IdempotencyConfigurationError(
+      `${where}: ${option} is ${inspect(duration)}, which is longer than a timer can wait. Use at most '24d'.`,
     );
   }
   return parsed;

@@ -5,7 +5,7 @@ import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import { resolvePolicy, type ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
-import { isCovered, policyOf } from './idempotent.metadata.js';
+import { isCovered, isForClass, policyOf } from './idempotent.metadata.js';
 
 /** An idempotent route, with all that can be known before the first request. */
 export interface IdempotentRoute {
@@ -32,9 +32,9 @@ export class IdempotentRoutes {
       const prototype = metatype.prototype as Record<string, unknown>;
       for (const name of this.scanner.getAllMethodNames(prototype)) {
         const handler = prototype[name];
-        if (typeof handler === 'function' && isCovered(handler)) {
-          this.add(metatype as Type, handler);
-        }
+        if (typeof handler !== 'function') continue;
+        if (isCovered(handler)) this.add(metatype as Type, handler);
+        else if (policyOf(metatype) && isForClass(handler)) throw uncovered(metatype, handler);
       }
     }
   }
@@ -74,4 +74,13 @@ export class IdempotentRoutes {
     this.routes.set(controller, ofController.set(handler, route));
     return route;
   }
+}
+
+/** The decorator ran when the parent class was made; it could not see the routes of a child. */
+function uncovered(controller: { name: string }, handler: { name: string }): Error {
+  const route = `${controller.name}.${handler.name}`;
+  return new IdempotencyConfigurationError(
+    `@Idempotent(): a parent class of ${controller.name} has it, but ${route} is declared below that class and would not be covered. ` +
+      `Put @Idempotent() on ${controller.name} as well, or on ${route}.`,
+  );
 }

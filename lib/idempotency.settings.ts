@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import type {
   Dialect,
@@ -5,11 +6,14 @@ import type {
   IdempotencyPolicy,
   ScopeOption,
 } from './idempotency.options.js';
-import { milliseconds, resolvePolicy } from './idempotency.policy.js';
+import { resolvePolicy, timerMilliseconds } from './idempotency.policy.js';
 import { UsageGuard } from './phases/usage-guard.js';
 import { forbiddenReplayHeaders } from './response/replay-headers.js';
 
 const WHERE = 'forRoot options';
+
+/** A token of RFC 9110, which is what a header's name has to be. */
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** The module's options with every default filled in. */
 export class IdempotencySettings {
@@ -24,7 +28,7 @@ export class IdempotencySettings {
   /** The part of the options that routes may override. */
   readonly policy: IdempotencyPolicy;
 
-  constructor(options: IdempotencyModuleOptions) {
+  constructor(options: IdempotencyModuleOptions | undefined) {
     const {
       scope,
       dialect = 'ietf',
@@ -34,7 +38,7 @@ export class IdempotencySettings {
       shutdownTimeout = '10s',
       foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
       ...policy
-    } = options;
+    } = options ?? ({} as Partial<IdempotencyModuleOptions>);
     if (scope !== 'global' && typeof scope !== 'function') {
       throw new IdempotencyConfigurationError(
         `${WHERE}: scope is missing. It says whose key it is; without it one caller could receive another one's answer. ` +
@@ -44,17 +48,23 @@ export class IdempotencySettings {
     }
     if (dialect !== 'ietf' && dialect !== 'stripe') {
       throw new IdempotencyConfigurationError(
-        `${WHERE}: dialect is ${JSON.stringify(dialect)}. Use 'ietf' or 'stripe'.`,
+        `${WHERE}: dialect is ${inspect(dialect)}. Use 'ietf' or 'stripe'.`,
       );
     }
-    if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(header)) {
+    if (typeof header !== 'string' || !HEADER_NAME.test(header)) {
       throw new IdempotencyConfigurationError(
-        `${WHERE}: header is ${JSON.stringify(header)}, which is not a header name. Use one such as 'Idempotency-Key'.`,
+        `${WHERE}: header is ${inspect(header)}, which is not a header name. Use one such as 'Idempotency-Key'.`,
       );
     }
     if (!['ignore', 'warn', 'throw'].includes(foreignCalls)) {
       throw new IdempotencyConfigurationError(
-        `${WHERE}: foreignCalls is ${JSON.stringify(foreignCalls)}. Use 'ignore', 'warn' or 'throw'.`,
+        `${WHERE}: foreignCalls is ${inspect(foreignCalls)}. Use 'ignore', 'warn' or 'throw'.`,
+      );
+    }
+    const names: unknown = replayHeaders;
+    if (!Array.isArray(names) || names.some((name) => !HEADER_NAME.test(String(name)))) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: replayHeaders is ${inspect(names)}. Use a list of header names, such as ['x-request-cost'].`,
       );
     }
     const forbidden = forbiddenReplayHeaders(replayHeaders);
@@ -67,8 +77,13 @@ export class IdempotencySettings {
     this.dialect = dialect;
     this.header = header;
     this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
-    this.storeTimeout = milliseconds(WHERE, 'storeTimeout', storeTimeout);
-    this.shutdownTimeout = milliseconds(WHERE, 'shutdownTimeout', shutdownTimeout);
+    this.storeTimeout = timerMilliseconds(WHERE, 'storeTimeout', storeTimeout);
+    this.shutdownTimeout = timerMilliseconds(WHERE, 'shutdownTimeout', shutdownTimeout);
+    if (this.storeTimeout === 0) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: storeTimeout is 0, so every statement would be given up and every request refused. Use a time such as '5s'.`,
+      );
+    }
     this.guard = foreignCalls === 'ignore' ? undefined : new UsageGuard(foreignCalls);
     this.policy = policy;
     // Mistakes in the module's own policy are to be found even if no route uses it.

@@ -1,13 +1,9 @@
-import { RequestMethod, UseInterceptors } from '@nestjs/common';
-import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { UseInterceptors } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import type { IdempotencyPolicy } from './idempotency.options.js';
-import { isCovered, markCovered, setPolicy } from './idempotent.metadata.js';
+import { isCovered, isForClass, markCovered, setPolicy } from './idempotent.metadata.js';
 import { requestContext } from './request/request-context.js';
-
-/** The methods that a class-level `@Idempotent()` covers: HTTP does not make these idempotent by itself. */
-const COVERED_BY_CLASS: readonly unknown[] = [RequestMethod.POST, RequestMethod.PATCH];
 
 type Handler = (...args: any[]) => unknown;
 
@@ -41,9 +37,7 @@ function coverClass(prototype: object): void {
       seen.add(property);
       const descriptor = Object.getOwnPropertyDescriptor(at, property)!;
       const handler: unknown = descriptor.value;
-      if (typeof handler !== 'function' || isCovered(handler)) continue;
-      if (!Reflect.hasMetadata(PATH_METADATA, handler)) continue;
-      if (!COVERED_BY_CLASS.includes(Reflect.getMetadata(METHOD_METADATA, handler))) continue;
+      if (typeof handler !== 'function' || isCovered(handler) || !isForClass(handler)) continue;
       coverHandler(prototype, property, descriptor);
       Object.defineProperty(prototype, property, descriptor);
     }

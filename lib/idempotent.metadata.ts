@@ -1,7 +1,12 @@
+import { RequestMethod } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import type { IdempotencyPolicy } from './idempotency.options.js';
 
 const POLICY = Symbol('nestjs-atomic-idempotency:policy');
 const COVERED = Symbol('nestjs-atomic-idempotency:covered');
+
+/** The methods that a class-level `@Idempotent()` covers: HTTP does not make these idempotent by itself. */
+const COVERED_BY_CLASS: readonly unknown[] = [RequestMethod.POST, RequestMethod.PATCH];
 
 /** Notes what `@Idempotent()` said about a class or a handler. */
 export function setPolicy(target: object, policy: IdempotencyPolicy): void {
@@ -20,4 +25,12 @@ export function isCovered(handler: object): boolean {
 
 export function markCovered(handler: object): void {
   Reflect.defineMetadata(COVERED, true, handler);
+}
+
+/** Whether a class-level `@Idempotent()` is meant for this handler. */
+export function isForClass(handler: object): boolean {
+  return (
+    Reflect.hasMetadata(PATH_METADATA, handler) &&
+    COVERED_BY_CLASS.includes(Reflect.getMetadata(METHOD_METADATA, handler))
+  );
 }

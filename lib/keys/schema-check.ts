@@ -35,8 +35,12 @@ export async function checkSchema(
       names.size === 0
         ? `the table ${database.table(table)} does not exist`
         : `the table ${database.table(table)} is of another version: it lacks ${absent.join(', ')}`;
+    const migrations =
+      schema === undefined
+        ? 'idempotencyMigrations'
+        : `idempotencyMigrationsIn(${JSON.stringify(schema)})`;
     throw new IdempotencyConfigurationError(
-      `migrations: ${what}. Run the migration ${migration}: spread idempotencyMigrations from 'nestjs-atomic-idempotency/migrations' into the data source's migrations and run them (migrationsRun: true, or the typeorm command line).`,
+      `migrations: ${what}. Run the migration ${migration}: spread ${migrations} from 'nestjs-atomic-idempotency/migrations' into the data source's migrations and run them (migrationsRun: true, or the typeorm command line).`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { HttpException, Logger, ServiceUnavailableException } from '@nestjs/common';
-import { faultPoint } from '../fault-points.js';
+import { faultPoint, type FaultStep } from '../fault-points.js';
 import {
   isConnectionLoss,
   isSerializationConflict,
@@ -63,7 +63,7 @@ export class ForeignRun<R, T> {
       const known = await this.assess(error);
       return this.record(known.result);
     }
-    if (this.place.attempt) await faultPoint(`${this.place.name}:after_call`, this.place.attempt);
+    await this.reach('after_call');
     return this.record(result);
   }
 
@@ -82,7 +82,7 @@ export class ForeignRun<R, T> {
   private async intend(): Promise<void> {
     const { attempt, name, position } = this.place;
     if (!attempt) return;
-    await faultPoint(`${name}:before_intent`, attempt);
+    await this.reach('before_intent');
     const { effectKey, request, keyValidFor } = this;
     const { inDoubt = 'stop' } = this.phase;
     const intent = { name, position, effectKey, inDoubt, keyValidFor, request };
@@ -100,7 +100,7 @@ export class ForeignRun<R, T> {
       attempt.loseLease();
       throw new LeaseLostError(name);
     }
-    await faultPoint(`${name}:after_intent`, attempt);
+    await this.reach('after_intent');
   }
 
   private call(): Promise<R> {
@@ -223,6 +223,11 @@ export class ForeignRun<R, T> {
           cause: error,
         })
       : error;
+  }
+
+  private async reach(step: FaultStep): Promise<void> {
+    const { attempt, name } = this.place;
+    if (attempt) await faultPoint(step, attempt, { name, effectKey: this.effectKey });
   }
 
   private stop(why: StopReason): void {

@@ -50,9 +50,9 @@ export class PhaseTransactions {
         if (!attempt) return;
         const ending = { ...place, state: 'finished', result } as const;
         if (!(await this.store.finish(tx, attempt, ending))) throw new LeaseLostError(place.name);
-        await faultPoint(`${place.name}:before_commit`, attempt);
+        await faultPoint('before_commit', attempt, { name: place.name });
       });
-      if (attempt) await faultPoint(`${place.name}:after_commit`, attempt);
+      if (attempt) await faultPoint('after_commit', attempt, { name: place.name });
       return result;
     });
   }

@@ -63,7 +63,8 @@ function digest(parts: readonly (string | Buffer)[]): Buffer {
 function encode(value: unknown): string | Buffer {
   if (value === undefined) return 'none';
   if (value instanceof Uint8Array) return Buffer.concat([Buffer.from('bytes:'), value]);
-  if (typeof value === 'string') return `text:${value}`;
+  // Quoted, because UTF-8 has no form for half of a surrogate pair: all would be hashed alike.
+  if (typeof value === 'string') return `text:${JSON.stringify(value)}`;
   try {
     const canonical = canonicalize(value);
     if (canonical !== undefined) return `json:${canonical}`;
@@ -81,9 +82,29 @@ function encode(value: unknown): string | Buffer {
 function sortedQuery(url: string): string {
   const start = url.indexOf('?');
   if (start === -1) return '';
-  const query = new URLSearchParams(url.slice(start + 1));
-  query.sort();
-  return query.toString();
+  const pairs = url
+    .slice(start + 1)
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const end = pair.includes('=') ? pair.indexOf('=') : pair.length;
+      return [decode(pair.slice(0, end)), decode(pair.slice(end + 1))] as const;
+    })
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return pairs.length === 0 ? '' : JSON.stringify(pairs);
+}
+
+/**
+ * What cannot be decoded stays as it was sent, as it does for the application.
+ * URLSearchParams would make one and the same character of `%FF` and `%FE`.
+ */
+function decode(text: string): string {
+  const spaced = text.replaceAll('+', ' ');
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return spaced;
+  }
 }
 
 /** Without parameters: a multipart boundary differs on every retry, and charset is decoded away. */

@@ -18,7 +18,7 @@ interface IncomingHeaders {
  */
 export function readKey(request: unknown, header: string): string | undefined {
   const lines = headerLines(request as IncomingHeaders, header.toLowerCase());
-  const values = lines.map((line) => line.trim()).filter((line) => line !== '');
+  const values = lines.map(withoutOuterSpace).filter((line) => line !== '');
   if (values.length === 0) return undefined;
   // An empty line beside a full one is ambiguous as well: somebody meant to send two.
   if (lines.length > 1) throw invalid(header, 'It was sent more than once.');
@@ -49,6 +49,11 @@ function unquote(value: string, header: string): string {
   if (typeof item[0] !== 'string') throw invalid(header, 'It is not a string.');
   if (item[1].size > 0) throw invalid(header, 'It carries parameters, which have no meaning here.');
   return item[0];
+}
+
+/** Only what HTTP calls white space: `trim()` would also drop a no-break space, which is no ASCII. */
+function withoutOuterSpace(line: string): string {
+  return line.replace(/^[ \t]+/, '').replace(/[ \t]+$/, '');
 }
 
 function headerLines(request: IncomingHeaders, name: string): string[] {

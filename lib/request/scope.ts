@@ -4,6 +4,9 @@ import { IdempotencyProblem } from '../response/problems.js';
 
 const logger = new Logger('IdempotencyModule');
 
+/** What fits into the unique index with the longest key and a long route beside it. */
+const LONGEST_SCOPE = 1_000;
+
 /** The scope of a request. It is a column of its own, never joined to the key, so two scopes cannot meet. */
 export async function readScope(
   scope: ScopeOption,
@@ -12,9 +15,10 @@ export async function readScope(
 ): Promise<string> {
   if (scope === 'global') return '';
   const value: unknown = await scope(request, context);
-  if (typeof value === 'string' && value !== '' && !value.includes('\0')) return value;
+  const fault = faultOf(value);
+  if (fault === undefined) return value as string;
   logger.error(
-    `The scope option returned ${JSON.stringify(value) ?? 'undefined'} for ${context.getClass().name}.${context.getHandler().name}, so the request was refused: ` +
+    `The scope option returned ${fault} for ${context.getClass().name}.${context.getHandler().name}, so the request was refused: ` +
       'without a scope one caller could receive the answer of another. Return a stable, non-empty string for the authenticated caller ' +
       "(interceptors run after guards, so what a guard put on the request is there), or use scope: 'global' if there is only one caller.",
   );
@@ -22,4 +26,22 @@ export async function readScope(
     'scope_missing',
     'The server could not tell whose Idempotency-Key this is, so it did not process the request.',
   );
+}
+
+/**
+ * Why a value cannot be a scope. The value itself is not shown: whoever returns
+ * the whole user by mistake would find it in the logs.
+ */
+function faultOf(value: unknown): string | undefined {
+  if (value === undefined || value === null) return String(value);
+  if (typeof value !== 'string') return `a value of type ${typeof value}`;
+  if (value === '') return 'an empty string';
+  if (value.includes('\0')) return 'a string with a NUL character, which PostgreSQL cannot store';
+  // UTF-8 has no form for them: all would be stored as the same replacement character.
+  if (/\p{Surrogate}/u.test(value)) return 'a string with half of a surrogate pair';
+  const bytes = Buffer.byteLength(value);
+  if (bytes > LONGEST_SCOPE) {
+    return `a string of ${bytes} bytes, where at most ${LONGEST_SCOPE} are allowed,`;
+  }
+  return undefined;
 }

@@ -10,8 +10,7 @@ import { writeAnswer } from './write-answer.js';
 interface ExpressRequest {
   /** Where the application is mounted inside another one. */
   baseUrl?: string;
-  route?: { path: unknown };
-  path: string;
+  route: { path: string | RegExp | string[] };
 }
 
 /** The methods that Express adds to a response and that send. */
@@ -34,8 +33,8 @@ export class ExpressPlatform implements HttpPlatform {
   constructor(private readonly brokenOffAfterMs = BROKEN_OFF_AFTER_MS) {}
 
   routePattern(request: unknown): string {
-    const { baseUrl = '', route, path } = request as ExpressRequest;
-    return baseUrl + String(route?.path ?? path);
+    const { baseUrl = '', route } = request as ExpressRequest;
+    return baseUrl + String(route.path);
   }
 
   send(response: unknown, answer: Answer): void {

@@ -28,6 +28,6 @@ export interface FastifyInstance {
   ): unknown;
   addHook(
     name: 'onError',
-    hook: (request: FastifyRequest, reply: FastifyReply, error: Error, next: () => void) => void,
+    hook: (request: FastifyRequest, reply: FastifyReply, error: Error, next: () => void) => unknown,
   ): unknown;
 }

@@ -1,0 +1,14 @@
+export { verifyCrashSafety } from './verify-crash-safety.js';
+export type {
+  CrashSafetyOptions,
+  CrashSafetyReport,
+  CrashSafetyRequest,
+  CrashSafetyRun,
+} from './crash-safety.js';
+export {
+  FAULT_STEPS,
+  observeFaultPoints,
+  SimulatedCrash,
+  type FaultPoint,
+  type FaultStep,
+} from '../fault-points.js';

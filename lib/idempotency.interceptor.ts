@@ -51,7 +51,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
       const key = readKey(request, this.settings.header);
       if (key === undefined) {
         if (needsKey(route, request.method)) throw keyMissing(this.settings.header);
-        return within(this.contextOf(context), next);
+        const unkeyed = this.contextOf(context);
+        return within(unkeyed, next, () => void unkeyed.journal.close());
       }
       const decision = await this.claim(key, route, request, context);
       switch (decision.kind) {
@@ -92,15 +93,21 @@ export class IdempotencyInterceptor implements NestInterceptor {
   /** Runs the handler and holds its answer back until the outcome is on record. */
   private run(attempt: Attempt, context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const http = context.switchToHttp();
+    const running = this.contextOf(context, attempt);
     let handlerEnds: () => void;
     this.http.platform.hold(http.getRequest(), http.getResponse(), {
       maxBytes: attempt.policy.maxResponseBytes,
       handlerEnded: new Promise((resolve) => (handlerEnds = resolve)),
       settle: (observed) => this.settle(attempt, observed),
     });
-    return within(this.contextOf(context, attempt), next, (error) => {
+    return within(running, next, (error) => {
       attempt.error = error;
-      handlerEnds();
+      // A phase that was not awaited belongs to the handler all the same.
+      void running.journal.close().then(() => {
+        const phase = running.journal.leftInDoubt;
+        if (phase !== undefined) attempt.doubt ??= { phase, repeatable: true };
+        handlerEnds();
+      });
     });
   }
 
@@ -145,7 +152,7 @@ function unrecorded(error: unknown): IdempotencyProblem {
 function within(
   context: RequestContext,
   next: CallHandler,
-  ended: (error?: unknown) => void = () => undefined,
+  ended: (error?: unknown) => void,
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     requestContext.run(context, () => {

@@ -117,16 +117,27 @@ export function isConnectionLoss(error: unknown): boolean {
       /^(08|57P0)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)
     );
   }
-  // pg reports a cut connection without a code.
+  // pg reports a cut connection without a code, and TypeORM releases the runner
+  // of a connection that breaks between two statements.
   for (let at = error as Error | undefined, depth = 0; at && depth < 5; depth++) {
     if (
       /connection (terminated|ended|error)|client has encountered a connection error/i.test(
         at.message,
-      )
+      ) ||
+      /AlreadyReleasedError$/.test(at.name)
     ) {
       return true;
     }
     at = (at as { driverError?: Error }).driverError ?? (at.cause as Error | undefined);
+  }
+  return false;
+}
+
+/** Whether a statement failed, rather than anything else that has an error code. */
+export function isOfDatabase(error: unknown): boolean {
+  for (let at = error as ErrorLike | undefined, depth = 0; at && depth < 5; depth++) {
+    if (at.driverError) return true;
+    at = at.cause;
   }
   return false;
 }

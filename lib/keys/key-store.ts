@@ -25,6 +25,8 @@ export interface FoundKey {
   recoveryPoint: string;
   owner: string;
   attempt: number;
+  /** Seconds to the microsecond, hence a string. Every sign of life of an attempt moves it. */
+  lockedUntil: string;
   lapsed: boolean;
   pastRetention: boolean;
   /** Milliseconds since the running attempt began. */
@@ -96,6 +98,7 @@ export class KeyStore {
               coalesce(r.expires_at, k.expires_at) AS "expiresAt",
               k.id, k.fingerprint, k.status, k.owner, k.attempt,
               k.recovery_point AS "recoveryPoint",
+              extract(epoch FROM k.locked_until)::text AS "lockedUntil",
               k.locked_until <= now() AS "lapsed",
               coalesce(k.expires_at <= now(), false) AS "pastRetention",
               (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
@@ -128,17 +131,19 @@ export class KeyStore {
 
   /**
    * Makes another attempt the owner of a key that nobody runs. `seen` is what
-   * the decision was based on: if anything happened since, no row matches.
+   * the decision was based on: if anything happened since, no row matches. A
+   * stalled owner may have come back to life and recorded a further phase, which
+   * the new attempt would not know of; the lease tells, since phases renew it.
    */
   async takeOver(seen: FoundKey, owner: string, lease: number): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.keys}
        SET status = 'in_progress', owner = $4, attempt = attempt + 1, last_run_at = now(),
            locked_until = now() + $5::float8 * interval '1 millisecond', last_error_code = NULL
-       WHERE id = $1 AND owner = $2 AND attempt = $3
+       WHERE id = $1 AND owner = $2 AND attempt = $3 AND extract(epoch FROM locked_until) = $6::numeric
          AND (status = 'failed_retryable' OR (status = 'in_progress' AND locked_until <= now()))
        RETURNING id`,
-      [seen.id, seen.owner, seen.attempt, owner, lease],
+      [seen.id, seen.owner, seen.attempt, owner, lease, seen.lockedUntil],
     );
     return rows.length === 1;
   }
@@ -148,9 +153,9 @@ export class KeyStore {
     await this.database.query(
       `UPDATE ${this.keys}
        SET status = 'unknown', last_error_code = $4, reconcile_after = now()
-       WHERE id = $1 AND owner = $2 AND attempt = $3
+       WHERE id = $1 AND owner = $2 AND attempt = $3 AND extract(epoch FROM locked_until) = $5::numeric
          AND (status = 'failed_retryable' OR (status = 'in_progress' AND locked_until <= now()))`,
-      [seen.id, seen.owner, seen.attempt, errorCode],
+      [seen.id, seen.owner, seen.attempt, errorCode, seen.lockedUntil],
     );
   }
 
@@ -166,9 +171,9 @@ export class KeyStore {
    * Records how attempts ended. Returns the ids that are recorded, now or by an
    * earlier try whose reply was lost; any other attempt has lost its lease.
    *
-   * A first attempt keeps the expiry of its reservation, so that the header sent
-   * with its answer is true and the update stays heap-only; a resumed one gets
-   * a full window anew.
+   * A first attempt keeps the expiry of its reservation, so that the update stays
+   * heap-only. A resumed one gets a full window anew, and so does one that ran
+   * for more than a tenth of it: its answer could be forgotten before it is sent.
    */
   async finish(endings: readonly Ending[]): Promise<Map<string, { expiresAt: Date | null }>> {
     const rows = await this.database.query<{ id: string; expiresAt: Date | null }>(
@@ -188,7 +193,9 @@ export class KeyStore {
              reconcile_after = CASE WHEN e.status = 'unknown' THEN now() END,
              completed_at = CASE WHEN e.status = 'completed' THEN now() END,
              expires_at = CASE
-               WHEN e.status = 'completed' AND k.attempt > 1 THEN now() + e.retention * interval '1 millisecond'
+               WHEN e.status = 'completed'
+                 AND (k.attempt > 1 OR k.expires_at < now() + 0.9 * e.retention * interval '1 millisecond')
+               THEN now() + e.retention * interval '1 millisecond'
                ELSE k.expires_at
              END
          FROM ended e
@@ -238,7 +245,9 @@ export class KeyStore {
   /**
    * Renews the leases of this process in one statement and returns the ids of
    * those that are lost. A row that one of our own phases has locked is left
-   * alone rather than waited for: the phase renews it itself.
+   * alone rather than waited for: the phase renews it itself. NO KEY: a phase
+   * that has merely referenced the row, from a table of the user's, is no reason
+   * to skip it, or the lease would lapse while the phase is at work.
    */
   async renew(leases: readonly Lease[]): Promise<string[]> {
     const rows = await this.database.query<{ id: string }>(
@@ -247,7 +256,7 @@ export class KeyStore {
        ), free AS (
          SELECT k.id, h.lease
          FROM held h JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
-         FOR UPDATE OF k SKIP LOCKED
+         FOR NO KEY UPDATE OF k SKIP LOCKED
        ), renewed AS (
          UPDATE ${this.keys} k
          SET locked_until = now() + free.lease * interval '1 millisecond'

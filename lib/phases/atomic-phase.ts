@@ -1,15 +1,19 @@
 import type { EntityManager } from 'typeorm';
 import { parseDuration } from '../duration.js';
 import { mortal } from '../fault-points.js';
-import { isConnectionLoss, StoreUnavailableError } from '../keys/database.js';
+import { StoreUnavailableError } from '../keys/database.js';
 import { requestContext, type RequestContext } from '../request/request-context.js';
 import type { ForeignPhase } from './foreign-phase.js';
 import { ForeignRun, type ForeignRunTools } from './foreign-run.js';
 import { fromJson, toJson, type Jsonified } from './json.js';
 import { PhaseUsageError } from './phase-errors.js';
+import type { PhaseJournal } from './phase-journal.js';
+import type { PhasePlace } from './phase-transactions.js';
 
 /** The key and the attempt around the running code. */
 export interface CurrentAttempt {
+  /** The id of the key's row, for a column of yours that references it. */
+  id: string;
   scope: string;
   key: string;
   /** 1 for the first run, +1 for each takeover. */
@@ -44,21 +48,12 @@ export class AtomicPhase {
     work: (tx: EntityManager) => Promise<T>,
   ): Promise<Jsonified<T>> {
     const { attempt, journal } = this.context(recoveryPoint);
-    const run = journal.run(recoveryPoint, 'local', async (position, earlier) => {
-      if (earlier) return fromJson(earlier.result);
+    const result = await journal.run(recoveryPoint, 'local', (position, earlier) => {
+      if (earlier) return Promise.resolve(earlier.result);
       const place = { journal, attempt, name: recoveryPoint, kind: 'local', position } as const;
-      try {
-        const result = await this.tools.transactions.commit(place, work);
-        if (attempt) attempt.recoveryPoint = recoveryPoint;
-        return fromJson(result);
-      } catch (error) {
-        // Whether it was committed is not known, and a resume will find out.
-        const lost = isConnectionLoss(error) || error instanceof StoreUnavailableError;
-        if (lost) journal.stopAt(recoveryPoint, 'not_recorded');
-        throw error;
-      }
+      return mortal(() => this.commit(place, work));
     });
-    return (await mortal(() => run)) as Jsonified<T>;
+    return fromJson(result) as Jsonified<T>;
   }
 
   /**
@@ -71,18 +66,20 @@ export class AtomicPhase {
     const { attempt, journal } = this.context(recoveryPoint);
     const request = toJson(phase.request, `The request of phase "${recoveryPoint}"`);
     const keyValidFor = validity(recoveryPoint, phase.keyValidFor);
-    const run = journal.run(recoveryPoint, 'foreign', (position, earlier) => {
+    const result = await journal.run(recoveryPoint, 'foreign', (position, earlier) => {
       const place = { journal, attempt, name: recoveryPoint, kind: 'foreign', position } as const;
-      return new ForeignRun(this.tools, journal, place, phase, request, keyValidFor, earlier).run();
+      const run = new ForeignRun(this.tools, journal, place, phase, request, keyValidFor, earlier);
+      return mortal(() => run.run());
     });
-    return (await mortal(() => run)) as Jsonified<T>;
+    return result as Jsonified<T>;
   }
 
   /** The key and the attempt that the calling code works for, if there is one. */
   get current(): CurrentAttempt | undefined {
-    const attempt = requestContext.current?.attempt;
-    if (!attempt) return undefined;
+    const { attempt, journal } = requestContext.current ?? {};
+    if (!attempt || journal?.closed) return undefined;
     return {
+      id: attempt.id,
       scope: attempt.scope,
       key: attempt.key,
       attempt: attempt.number,
@@ -91,9 +88,29 @@ export class AtomicPhase {
     };
   }
 
+  private async commit(
+    place: PhasePlace & { journal: PhaseJournal },
+    work: (tx: EntityManager) => Promise<unknown>,
+  ): Promise<string | undefined> {
+    const { attempt, journal, name } = place;
+    try {
+      const result = await this.tools.transactions.commit(place, work);
+      if (attempt) attempt.recoveryPoint = name;
+      return result;
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) {
+        // Whether it was committed is not known. A resume finds out, so there must be one.
+        journal.stopAt(name, 'not_recorded');
+        if (attempt) attempt.doubt = { phase: name, repeatable: true };
+      }
+      throw error;
+    }
+  }
+
   private context(recoveryPoint: string): RequestContext {
     const context = requestContext.current;
-    if (context) return context;
+    // Timers and floating promises keep the context of a handler that is long through.
+    if (context && !context.journal.closed) return context;
     throw new PhaseUsageError(
       `Phase "${recoveryPoint}" was started outside an idempotent handler. Put @Idempotent() on the route, ` +
         'and await everything the handler starts: what goes on after it has answered, or comes from a timer or an event, is not part of the request.',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { inspect } from 'node:util';
 import { HttpException, Logger, ServiceUnavailableException } from '@nestjs/common';
 import { faultPoint, type FaultStep } from '../fault-points.js';
 import {
@@ -15,7 +16,7 @@ import type { PhaseRecord } from './phase-record.js';
 import { phaseScope } from './phase-scope.js';
 import type { PhaseStore } from './phase-store.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
-import type { Reconcilers, Reconciliation } from './reconciler.js';
+import { isReconciliation, type Reconcilers, type Reconciliation } from './reconciler.js';
 
 export interface ForeignRunTools {
   store: PhaseStore;
@@ -31,6 +32,8 @@ export interface ForeignRunTools {
 export class ForeignRun<R, T> {
   private static readonly logger = new Logger('AtomicPhase');
   private readonly effectKey: string;
+  /** When the call was first made, on the database's clock. */
+  private startedAt: Date | undefined;
 
   constructor(
     private readonly tools: ForeignRunTools,
@@ -42,6 +45,7 @@ export class ForeignRun<R, T> {
     private readonly earlier: PhaseRecord | undefined,
   ) {
     this.effectKey = earlier?.effectKey ?? randomUUID();
+    this.startedAt = earlier?.startedAt;
   }
 
   async run(): Promise<unknown> {
@@ -86,7 +90,7 @@ export class ForeignRun<R, T> {
     const { effectKey, request, keyValidFor } = this;
     const { inDoubt = 'stop' } = this.phase;
     const intent = { name, position, effectKey, inDoubt, keyValidFor, request };
-    let intended: boolean;
+    let intended: { startedAt: Date } | undefined;
     try {
       // Repeating it is harmless: the same attempt writes the same intent.
       intended = await persist(() => this.tools.store.intend(attempt, intent), {
@@ -100,6 +104,7 @@ export class ForeignRun<R, T> {
       attempt.loseLease();
       throw new LeaseLostError(name);
     }
+    this.startedAt = intended.startedAt;
     await this.reach('after_intent');
   }
 
@@ -118,13 +123,13 @@ export class ForeignRun<R, T> {
 
   /** The call threw: a definite no, certainly nothing, found out after all, or in doubt. */
   private async assess(error: unknown): Promise<{ result: R }> {
-    if (error instanceof HttpException && error.getStatus() < 500) {
-      await this.end('rejected', rejectionOf(error));
-      throw error;
-    }
     if (this.isFresh() && this.neverExecuted(error)) {
       await this.end('withdrawn');
       this.stop('not_executed');
+      throw error;
+    }
+    if (error instanceof HttpException && error.getStatus() < 500) {
+      await this.end('rejected', this.rejection(error));
       throw error;
     }
     const { inDoubt = 'stop' } = this.phase;
@@ -138,6 +143,15 @@ export class ForeignRun<R, T> {
       }
     }
     throw this.doubt(inDoubt === 'repeat', error);
+  }
+
+  /** A no that cannot be stored would not be there for a resume, which then would ask again. */
+  private rejection(error: HttpException): string | undefined {
+    try {
+      return rejectionOf(error, this.place.name);
+    } catch (unstorable) {
+      throw this.doubt(this.phase.inDoubt === 'repeat', unstorable);
+    }
   }
 
   /** A refused connection now says nothing about what an earlier attempt's call did. */
@@ -181,12 +195,18 @@ export class ForeignRun<R, T> {
       return { outcome: 'unknown' };
     }
     try {
-      return await reconciler({
+      const answer: unknown = await reconciler({
         recoveryPoint: name,
         idempotencyKey: this.effectKey,
         request: fromJson(this.earlier ? this.earlier.request : this.request),
-        startedAt: this.earlier?.startedAt ?? new Date(),
+        startedAt: this.startedAt ?? new Date(),
       });
+      if (isReconciliation(answer)) return answer;
+      ForeignRun.logger.error(
+        `@Reconciler('${name}') answered ${inspect(answer)}, so the outcome stays unknown. ` +
+          "Answer { outcome: 'executed', result }, { outcome: 'not_executed' } or { outcome: 'unknown' }.",
+      );
+      return { outcome: 'unknown' };
     } catch (error) {
       ForeignRun.logger.error(
         `@Reconciler('${name}') threw, so the outcome stays unknown: ${String(error)}`,
@@ -212,8 +232,15 @@ export class ForeignRun<R, T> {
   private doubt(repeatable: boolean, error?: unknown): unknown {
     const { attempt, name } = this.place;
     this.stop('in_doubt');
-    if (attempt) attempt.doubt = { phase: name, repeatable };
-    return error ?? new OutcomeUnknownError(name);
+    const doubt = error ?? new OutcomeUnknownError(name);
+    if (attempt) {
+      attempt.doubt = { phase: name, repeatable };
+      // The handler may swallow the error, and the client's answer will not show it.
+      ForeignRun.logger.warn(
+        `Phase "${name}" of idempotency key ${attempt.id} is in doubt${repeatable ? ' and will be repeated by a retry' : ''}: ${String(doubt)}`,
+      );
+    }
+    return doubt;
   }
 
   private unrecorded(error: unknown): unknown {
@@ -235,11 +262,18 @@ export class ForeignRun<R, T> {
   }
 }
 
-function rejectionOf(error: HttpException): string | undefined {
-  return toJson({ status: error.getStatus(), response: error.getResponse() }, 'The rejection');
+function rejectionOf(error: HttpException, phase: string): string | undefined {
+  const { name, message } = error;
+  const rejection = { status: error.getStatus(), response: error.getResponse(), name, message };
+  return toJson(rejection, `The exception that ended phase "${phase}"`);
 }
 
 function rejectionFrom(result: string | undefined): HttpException {
-  const { status, response } = fromJson(result) as { status: number; response: string | object };
-  return new HttpException(response as string | Record<string, unknown>, status);
+  const { status, response, ...texts } = fromJson(result) as {
+    status: number;
+    response: string | Record<string, unknown>;
+    name: string;
+    message: string;
+  };
+  return Object.assign(new HttpException(response, status), texts);
 }

@@ -17,6 +17,8 @@ export class PhaseJournal {
   private readonly reached: string[] = [];
   private readonly done = new Set<string>();
   private active: string | undefined;
+  private running: Promise<void> = Promise.resolve();
+  private over = false;
   private stopped: { name: string; why: StopReason } | undefined;
 
   constructor(private readonly recorded: readonly PhaseRecord[] = []) {}
@@ -31,7 +33,9 @@ export class PhaseJournal {
     body: (position: number, earlier: PhaseRecord | undefined) => Promise<T>,
   ): Promise<T> {
     const earlier = this.enter(name, kind);
+    let ended!: () => void;
     this.active = name;
+    this.running = new Promise((resolve) => (ended = resolve));
     try {
       const result = await body(this.reached.length, earlier);
       this.done.add(name);
@@ -44,7 +48,33 @@ export class PhaseJournal {
       throw error;
     } finally {
       this.active = undefined;
+      ended();
     }
+  }
+
+  /**
+   * The handler is through, so no further phase may start. Resolves when one
+   * that it did not wait for is over: an answer recorded meanwhile would leave
+   * that phase's outcome, a payment perhaps, without an owner.
+   */
+  async close(): Promise<void> {
+    this.over = true;
+    await this.running;
+  }
+
+  get closed(): boolean {
+    return this.over;
+  }
+
+  /**
+   * A call of an earlier attempt whose outcome is still open, because the handler
+   * took another way this time, or could not record what it found out.
+   */
+  get leftInDoubt(): string | undefined {
+    const unsettled = this.stopped?.why === 'not_recorded' ? this.stopped.name : undefined;
+    return this.recorded.find(
+      ({ name, state }) => state === 'intended' && (!this.done.has(name) || name === unsettled),
+    )?.name;
   }
 
   /**

@@ -59,11 +59,12 @@ export class PhaseStore {
 
   /**
    * Commits the intent of a foreign call, which also renews the lease. An
-   * earlier intent keeps its effect key, its request and the time until which
-   * the other system remembers the key. False: the lease is lost.
+   * earlier intent keeps its effect key and its request, and, unless it is
+   * certain that nothing came of it, the time from which the other system
+   * remembers the key. Undefined: the lease is lost.
    */
-  async intend(attempt: Attempt, intent: Intent): Promise<boolean> {
-    const rows = await this.database.query(
+  async intend(attempt: Attempt, intent: Intent): Promise<{ startedAt: Date } | undefined> {
+    const [row] = await this.database.query<{ startedAt: Date }>(
       `WITH fence AS (
          UPDATE ${this.keys}
          SET locked_until = clock_timestamp() + $3::float8 * interval '1 millisecond'
@@ -76,9 +77,13 @@ export class PhaseStore {
               clock_timestamp() + $9::float8 * interval '1 millisecond', $10::json
        FROM fence
        ON CONFLICT (key_id, name) DO UPDATE
-         SET state = 'intended', attempt = excluded.attempt, in_doubt = excluded.in_doubt
+         SET state = 'intended', attempt = excluded.attempt, in_doubt = excluded.in_doubt,
+             started_at = CASE p.state WHEN 'withdrawn' THEN excluded.started_at ELSE p.started_at END,
+             key_valid_until =
+               CASE p.state WHEN 'withdrawn' THEN excluded.key_valid_until ELSE p.key_valid_until END,
+             finished_at = NULL
          WHERE p.state IN ('intended', 'withdrawn')
-       RETURNING key_id`,
+       RETURNING started_at AS "startedAt"`,
       [
         attempt.id,
         attempt.owner,
@@ -92,7 +97,7 @@ export class PhaseStore {
         intent.request ?? null,
       ],
     );
-    return rows.length === 1;
+    return row;
   }
 
   /**
@@ -119,7 +124,9 @@ export class PhaseStore {
    * the lock waits until the transaction that may still be committing is over.
    */
   async endOf(attempt: Attempt, name: string): Promise<{ result: string | undefined } | undefined> {
-    await this.database.query(`SELECT id FROM ${this.keys} WHERE id = $1 FOR UPDATE`, [attempt.id]);
+    await this.database.query(`SELECT id FROM ${this.keys} WHERE id = $1 FOR NO KEY UPDATE`, [
+      attempt.id,
+    ]);
     const [row] = await this.database.query<{ result: string | null }>(
       `SELECT result::text AS "result" FROM ${this.phases}
        WHERE key_id = $1 AND name = $2 AND attempt = $3 AND state <> 'intended'`,

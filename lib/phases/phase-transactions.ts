@@ -1,7 +1,12 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { faultPoint } from '../fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
-import { isConnectionLoss, isSerializationConflict } from '../keys/database.js';
+import {
+  isConnectionLoss,
+  isOfDatabase,
+  isSerializationConflict,
+  StoreUnavailableError,
+} from '../keys/database.js';
 import { persist } from '../keys/persistence.js';
 import { toJson } from './json.js';
 import { LeaseLostError } from './phase-errors.js';
@@ -43,9 +48,7 @@ export class PhaseTransactions {
     return this.again(place, async () => {
       let result: string | undefined;
       await this.dataSource.transaction(async (tx) => {
-        const { queryRunner } = tx;
-        const scope = { ...place, queryRunner, requests: 0 };
-        const value = await phaseScope.run(scope, () => work(tx));
+        const value = await perform(place, work, tx);
         result = toJson(value, `The result of phase "${place.name}"`);
         if (!attempt) return;
         const ending = { ...place, state: 'finished', result } as const;
@@ -83,6 +86,7 @@ export class PhaseTransactions {
         {
           within: attempt?.lease ?? UNKEYED_PATIENCE,
           again: (error) => {
+            if (error instanceof WorkError) return false;
             const disconnected = attempt !== undefined && isConnectionLoss(error);
             lost ||= disconnected;
             return disconnected || isSerializationConflict(error);
@@ -90,8 +94,41 @@ export class PhaseTransactions {
         },
       );
     } catch (error) {
+      if (error instanceof WorkError) throw error.cause;
       if (error instanceof LeaseLostError) attempt?.loseLease();
-      throw error;
+      if (!isConnectionLoss(error)) throw error;
+      throw new StoreUnavailableError(`The connection was lost in phase "${name}".`, {
+        cause: error,
+      });
     }
+  }
+}
+
+/** What the work threw for reasons of its own: not to be retried, and passed on as it is. */
+class WorkError extends Error {
+  constructor(override readonly cause: unknown) {
+    super('The work of a phase failed.', { cause });
+  }
+}
+
+/**
+ * Runs the user's work in its transaction. A reset connection to some other
+ * system looks just like one of the database, so it has to be told apart here:
+ * by the error, or by the runner, which TypeORM releases when its connection
+ * breaks between two statements.
+ */
+async function perform(
+  place: PhasePlace,
+  work: (tx: EntityManager) => Promise<unknown>,
+  tx: EntityManager,
+): Promise<unknown> {
+  const queryRunner = tx.queryRunner!;
+  try {
+    return await phaseScope.run({ ...place, queryRunner, requests: 0 }, () => work(tx));
+  } catch (error) {
+    const retryable =
+      isSerializationConflict(error) ||
+      (isConnectionLoss(error) && (isOfDatabase(error) || queryRunner.isReleased));
+    throw retryable ? error : new WorkError(error);
   }
 }

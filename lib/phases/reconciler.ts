@@ -25,6 +25,12 @@ export interface DoubtfulEffect {
 export type Reconciliation =
   { outcome: 'executed'; result: unknown } | { outcome: 'not_executed' } | { outcome: 'unknown' };
 
+/** What a method answers is only known when it has answered. */
+export function isReconciliation(answer: unknown): answer is Reconciliation {
+  const outcome = (answer as Partial<Reconciliation> | undefined | null)?.outcome;
+  return outcome === 'executed' || outcome === 'not_executed' || outcome === 'unknown';
+}
+
 export type ReconcilerMethod = (effect: DoubtfulEffect) => Promise<Reconciliation> | Reconciliation;
 
 /**
@@ -53,8 +59,12 @@ export class Reconcilers {
   ) {}
 
   explore(): void {
-    for (const { instance, metatype } of this.discovery.getProviders()) {
-      if (!instance || typeof instance !== 'object') continue;
+    // A provider with an alias (useExisting) is one object under two tokens.
+    const seen = new Set<unknown>();
+    for (const provider of this.discovery.getProviders()) {
+      const { instance, metatype } = provider as { instance: unknown; metatype: Type | null };
+      if (!instance || typeof instance !== 'object' || seen.has(instance)) continue;
+      seen.add(instance);
       const methods = instance as Record<string, unknown>;
       for (const name of this.scanner.getAllMethodNames(
         Object.getPrototypeOf(instance) as object,
@@ -63,7 +73,12 @@ export class Reconcilers {
         if (typeof method !== 'function') continue;
         const recoveryPoint = Reflect.getMetadata(RECONCILER, method) as string | undefined;
         if (recoveryPoint === undefined) continue;
-        const where = `@Reconciler('${recoveryPoint}') of ${(metatype as Type | null)?.name ?? 'a provider'}.${name}`;
+        const where = `@Reconciler('${recoveryPoint}') of ${metatype?.name ?? 'a provider'}.${name}`;
+        if (!provider.isDependencyTreeStatic()) {
+          throw new IdempotencyConfigurationError(
+            `${where}: the provider is made anew for each request, but a reconciler is also asked when there is none. Give it the default scope.`,
+          );
+        }
         if (this.methods.has(recoveryPoint)) {
           throw new IdempotencyConfigurationError(
             `${where}: another method is already the reconciler of this recovery point. Keep one of them.`,

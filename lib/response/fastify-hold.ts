@@ -78,7 +78,7 @@ export class FastifyHold {
   private observe(sent: unknown): Observation | Promise<Observation> {
     const payload = isWebResponse(sent) ? this.unwrap(sent) : sent;
     const status = this.reply.raw.statusCode;
-    const headers = validHeaders(copyHeaders(this.reply.getHeaders()));
+    const headers = this.validHeaders();
     if (payload === undefined || payload === null) {
       return { status, headers, body: Buffer.alloc(0), payload };
     }
@@ -115,6 +115,26 @@ export class FastifyHold {
     return body.length > this.options.maxBytes ? undefined : body;
   }
 
+  /**
+   * Fastify finds out when it writes, which is too late: an answer that cannot be
+   * sent would have been recorded. The offenders are removed, since the answer of
+   * the error handling would fail on them again.
+   */
+  private validHeaders(): Headers {
+    const headers = copyHeaders(this.reply.getHeaders());
+    let failure: unknown;
+    for (const name in headers) {
+      try {
+        validateHeaderValue(name, headers[name] as string);
+      } catch (error) {
+        failure = error;
+        this.reply.removeHeader(name);
+      }
+    }
+    if (failure) throw failure as Error;
+    return headers;
+  }
+
   /** What Fastify does with a web Response, only earlier: its body has to be seen here. */
   private unwrap(response: Response): unknown {
     if (response.bodyUsed) throw new TypeError('The body of the Response has been read already.');
@@ -133,13 +153,4 @@ export class FastifyHold {
 
 function isWebResponse(value: unknown): value is Response {
   return Object.prototype.toString.call(value) === '[object Response]';
-}
-
-/**
- * Fastify finds out when it writes, which is too late: an answer that cannot be
- * sent would have been recorded.
- */
-function validHeaders(headers: Headers): Headers {
-  for (const name in headers) validateHeaderValue(name, headers[name] as string);
-  return headers;
 }

@@ -104,9 +104,10 @@ export class HeldResponse implements Interceptor {
     if (!this.isBeingWritten()) return true;
 
     const [chunk, second, third] = args;
-    this.head ??= readHead(this.raw);
     // A copy: the writer may reuse its buffer as soon as it believes it written.
-    this.body.push(Buffer.from(toBuffer(chunk, second)));
+    const bytes = Buffer.from(toBuffer(chunk, second));
+    this.head ??= readHead(this.raw);
+    this.body.push(bytes);
     const written = typeof second === 'function' ? second : third;
     if (typeof written === 'function') process.nextTick(written as () => void);
 
@@ -124,10 +125,10 @@ export class HeldResponse implements Interceptor {
     if (!this.isBeingWritten()) return raw;
 
     const [chunk, encoding] = args;
+    const hasChunk = chunk !== undefined && chunk !== null && typeof chunk !== 'function';
+    const bytes = hasChunk ? toBuffer(chunk, encoding) : undefined;
     this.head ??= readHead(raw);
-    if (chunk !== undefined && chunk !== null && typeof chunk !== 'function') {
-      this.body.push(toBuffer(chunk, encoding));
-    }
+    if (bytes) this.body.push(bytes);
     const finished = args.find((arg) => typeof arg === 'function');
     if (finished) raw.once('finish', finished as () => void);
     this.complete = true;

@@ -1,0 +1,103 @@
+import { Body, Controller, HttpException, ParseIntPipe, Post } from '@nestjs/common';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
+import { crashAt } from '../support/crash.js';
+import { send } from '../support/http.js';
+import { lapse, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { arrowsOf } from './document.js';
+
+let status = 201;
+
+@Controller()
+class StatesController {
+  constructor(private readonly phase: AtomicPhase) {}
+
+  @Post('plain')
+  @Idempotent()
+  plain(): object {
+    if (status >= 400) throw new HttpException('no', status);
+    return {};
+  }
+
+  @Post('phased')
+  @Idempotent()
+  async phased(): Promise<object> {
+    await this.phase.local('order_created', async () => undefined);
+    return {};
+  }
+
+  @Post('doubtful')
+  @Idempotent()
+  doubtful(): Promise<object> {
+    return this.phase.foreign('charged', { inDoubt: 'stop', call: timeOut });
+  }
+
+  @Post('repeatable')
+  @Idempotent()
+  repeatable(): Promise<object> {
+    return this.phase.foreign('charged', { inDoubt: 'repeat', keyValidFor: 0, call: timeOut });
+  }
+
+  @Post('piped')
+  @Idempotent()
+  piped(@Body('count', ParseIntPipe) count: number): object {
+    return { count };
+  }
+}
+
+function timeOut(): Promise<object> {
+  return Promise.reject(new Error('time-out'));
+}
+
+forEachPlatform((platform) => {
+  let app: IdempotentApp;
+  const post = (route: string, key: string) => send(`${app.url}/${route}`, { key });
+
+  beforeAll(async () => {
+    app = await startIdempotentApp(platform, { controllers: [StatesController], logger: false });
+    // The database itself notes every change of state, whoever makes it.
+    await app.database.query(`
+      CREATE TABLE arrows (arrow text UNIQUE);
+      CREATE FUNCTION note_arrow() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF TG_OP = 'UPDATE' AND NEW.status = OLD.status AND NEW.attempt = OLD.attempt THEN
+          RETURN NULL;
+        END IF;
+        INSERT INTO arrows VALUES (
+          CASE WHEN TG_OP = 'INSERT' THEN '[*]' ELSE OLD.status END || ' --> ' ||
+          CASE WHEN TG_OP = 'DELETE' THEN '[*]' ELSE NEW.status END
+        ) ON CONFLICT DO NOTHING;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER note_arrow AFTER INSERT OR UPDATE OR DELETE ON idempotency_keys
+        FOR EACH ROW EXECUTE FUNCTION note_arrow();
+    `);
+  });
+  afterAll(() => app.close());
+
+  it('goes along every arrow of the diagram, and along no other', async () => {
+    status = 500;
+    await post('plain', 'fails-first');
+    status = 201;
+    await post('plain', 'fails-first');
+
+    await crashAt('order_created:after_commit', `${app.url}/phased`, { key: 'crashes' });
+    await lapse(app.database, 'crashes');
+    await post('phased', 'crashes');
+
+    await post('doubtful', 'in-doubt');
+    await post('repeatable', 'forgotten');
+    await post('repeatable', 'forgotten');
+    await post('piped', 'never-began');
+
+    await app.database.query(
+      `UPDATE idempotency_keys SET expires_at = now() WHERE key = 'fails-first'`,
+    );
+    await post('plain', 'fails-first');
+
+    const seen = await app.database.query<{ arrow: string }>('SELECT arrow FROM arrows');
+    const drawn = await arrowsOf('how-it-works.md');
+    expect(seen.map(({ arrow }) => arrow).toSorted()).toEqual(drawn.toSorted());
+  });
+});

@@ -1,0 +1,17 @@
+import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
+
+/** Not shown in the README. */
+@Entity('orders')
+export class Order {
+  @PrimaryGeneratedColumn()
+  id!: number;
+
+  @Column('text')
+  item!: string;
+
+  @Column('integer')
+  amount!: number;
+
+  @Column('text', { nullable: true })
+  chargeId!: string | null;
+}

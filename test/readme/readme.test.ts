@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises';
+import { Body, Controller, Post, UseGuards, type Type } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Idempotent } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { send } from '../support/http.js';
+import { forEachPlatform, type TestApp } from '../support/platforms.js';
+import { AuthGuard } from './auth.guard.js';
+import { CheckoutService } from './checkout.service.js';
+import { checkoutSurvivesCrashes } from './crash-safety.js';
+import { Order } from './order.entity.js';
+import { Payments } from './payments.js';
+
+it.each(['app.module.ts', 'orders.controller.ts', 'checkout.service.ts', 'crash-safety.ts'])(
+  'shows %s as it is compiled and run here',
+  async (file) => {
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const blocks = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)];
+    const shown = blocks.find(([, name]) => name === file)?.[2];
+    expect(shown).toBe(await readFile(new URL(file, import.meta.url), 'utf8'));
+  },
+);
+
+@Controller('checkout')
+@UseGuards(AuthGuard)
+class CheckoutController {
+  constructor(private readonly checkouts: CheckoutService) {}
+
+  @Post()
+  @Idempotent({ onAbandoned: 'resume' })
+  checkout(@Body() { item, amount }: { item: string; amount: number }) {
+    return this.checkouts.checkout(item, amount);
+  }
+}
+
+// The README's module reads its address while it is imported, so both platforms share the database.
+let database: TestDatabase;
+let AppModule: Type;
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: false });
+  await database.query(
+    'CREATE TABLE orders (id serial, item text, amount integer, "chargeId" text)',
+  );
+  process.env.DATABASE_URL = database.url;
+  ({ AppModule } = await import('./app.module.js'));
+});
+afterAll(() => database.drop());
+
+forEachPlatform((platform) => {
+  let server: TestApp;
+  const payments = new Payments();
+  const headers = { authorization: 'Bearer alice' };
+  const key = (name: string) => `${name}-${platform.name}`;
+
+  beforeAll(async () => {
+    server = await platform.start(
+      {
+        imports: [AppModule, TypeOrmModule.forFeature([Order])],
+        controllers: [CheckoutController],
+        providers: [CheckoutService, { provide: Payments, useValue: payments }],
+      },
+      { logger: false },
+    );
+  });
+  afterAll(() => server.close());
+
+  it('runs the first example', async () => {
+    const order = { key: key('order'), headers, body: { item: 'rocket' } };
+    const first = await send(`${server.url}/orders`, order);
+    const retry = await send(`${server.url}/orders`, order);
+    expect(first.status).toBe(201);
+    expect(retry.body).toEqual(first.body);
+    expect(retry.headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  it('runs the atomic phases, through a lost answer of the provider', async () => {
+    payments.charges.clear();
+    payments.losesNextAnswer = true;
+    const checkout = { key: key('checkout'), headers, body: { item: 'rocket', amount: 4200 } };
+    expect((await send(`${server.url}/checkout`, checkout)).status).toBe(500);
+    const retry = await send(`${server.url}/checkout`, checkout);
+    expect(retry.status).toBe(201);
+    expect(retry.json()).toMatchObject({ charge: 'ch_1' });
+    expect(payments.charges.size).toBe(1);
+    const { order } = retry.json<{ order: number }>();
+    expect(await database.query('SELECT "chargeId" FROM orders WHERE id = $1', [order])).toEqual([
+      { chargeId: 'ch_1' },
+    ]);
+  });
+
+  it('verifies their crash safety', async () => {
+    const table = await checkoutSurvivesCrashes(server.app);
+    expect(table).toContain('charge_created:after_call');
+  });
+});

@@ -22,6 +22,11 @@ export class Attempt implements Lease {
   began = false;
   /** What the handler threw. */
   error: unknown;
+  /**
+   * Its end is on its way to the database. From here on the row may have changed
+   * by our own hand, so only the recording itself can tell that the lease is lost.
+   */
+  recording = false;
   /** A foreign call's outcome is not known; no further phase may start. */
   doubt: { phase: string; repeatable: boolean } | undefined;
 

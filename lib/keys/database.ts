@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { persist } from './persistence.js';
 
 /** The store did not answer, or not in time. Fail closed: nothing may run on its account. */
 export class StoreUnavailableError extends Error {
@@ -8,17 +9,18 @@ export class StoreUnavailableError extends Error {
       cause?: unknown;
       /**
        * Settles when the statement is over after all. Until then nobody can
-       * know whether it will take effect.
+       * know whether it will take effect. Undefined where it was not sent and
+       * never will be, so that there is nothing to clear up.
        */
       late?: Promise<unknown>;
     } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = 'StoreUnavailableError';
-    this.late = options.late ?? Promise.resolve();
+    this.late = options.late;
   }
 
-  readonly late: Promise<unknown>;
+  readonly late: Promise<unknown> | undefined;
 }
 
 /** Runs the store's statements, each on a connection of its own and within a bounded time. */
@@ -43,15 +45,15 @@ export class Database {
    * pools transactions: nothing is left on the connection.
    */
   async query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-    let abandoned = false;
-    const work = this.run<Row>(sql, parameters, () => abandoned);
+    const progress: Progress = { sent: false, abandoned: false };
+    const work = this.run<Row>(sql, parameters, progress);
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        abandoned = true;
+        progress.abandoned = true;
         reject(
           new StoreUnavailableError(`The database did not answer within ${this.timeout} ms.`, {
-            late: work.catch(() => undefined),
+            ...(progress.sent && { late: work.catch(() => undefined) }),
           }),
         );
       }, this.timeout);
@@ -63,25 +65,34 @@ export class Database {
     }
   }
 
-  private async run<Row>(
-    sql: string,
-    parameters: unknown[],
-    abandoned: () => boolean,
-  ): Promise<Row[]> {
+  private async run<Row>(sql: string, parameters: unknown[], progress: Progress): Promise<Row[]> {
     const runner = this.dataSource.createQueryRunner();
     try {
       await runner.connect();
       // The caller gave up while it waited for a connection: a statement sent
       // now would reserve a key that nobody runs.
-      if (abandoned()) return [];
-      const result = await runner.query(sql, parameters, true);
+      if (progress.abandoned) return [];
+      progress.sent = true;
+      const result = await persist(() => runner.query(sql, parameters, true), {
+        within: this.timeout,
+        again: (error) => isSerializationConflict(error) && !progress.abandoned,
+      });
       return result.records as Row[];
     } catch (cause) {
-      throw new StoreUnavailableError('The database refused or lost a statement.', { cause });
+      throw new StoreUnavailableError('The database refused or lost a statement.', {
+        cause,
+        ...(progress.sent && { late: Promise.resolve() }),
+      });
     } finally {
       await runner.release();
     }
   }
+}
+
+/** How far a statement has come, and whether anybody still waits for it. */
+interface Progress {
+  sent: boolean;
+  abandoned: boolean;
 }
 
 /** The SQLSTATE or the system's error code behind an error of TypeORM, pg or Node. */

@@ -248,14 +248,19 @@ export class KeyStore {
    * alone rather than waited for: the phase renews it itself. NO KEY: a phase
    * that has merely referenced the row, from a table of the user's, is no reason
    * to skip it, or the lease would lapse while the phase is at work.
+   *
+   * Without a length, a lease is not renewed, only looked at.
    */
-  async renew(leases: readonly Lease[]): Promise<string[]> {
+  async renew(
+    leases: readonly (Omit<Lease, 'lease'> & { lease: number | null })[],
+  ): Promise<string[]> {
     const rows = await this.database.query<{ id: string }>(
       `WITH held AS (
          SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::float8[]) AS h (id, owner, lease)
        ), free AS (
          SELECT k.id, h.lease
          FROM held h JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
+         WHERE h.lease IS NOT NULL
          FOR NO KEY UPDATE OF k SKIP LOCKED
        ), renewed AS (
          UPDATE ${this.keys} k

@@ -15,11 +15,24 @@ export class LeaseKeeper {
   private readonly idle: (() => void)[] = [];
   private timer: NodeJS.Timeout | undefined;
   private tickDue = Infinity;
+  private ticking: Promise<void> | undefined;
+  private arriving = 0;
 
   constructor(private readonly store: KeyStore) {}
 
   get running(): number {
     return this.held.size;
+  }
+
+  /** Decides a claim, which may begin an attempt: shutdown has to know before it finds nothing running. */
+  async admit<T>(decide: () => Promise<T>): Promise<T> {
+    this.arriving += 1;
+    try {
+      return await decide();
+    } finally {
+      this.arriving -= 1;
+      this.noticeIdle();
+    }
   }
 
   hold(attempt: Attempt): void {
@@ -30,9 +43,8 @@ export class LeaseKeeper {
 
   drop(attempt: Attempt): void {
     this.held.delete(attempt);
-    if (this.held.size > 0) return;
-    this.cancel();
-    for (const resolve of this.idle.splice(0)) resolve();
+    if (this.held.size === 0) this.cancel();
+    this.noticeIdle();
   }
 
   /**
@@ -46,6 +58,8 @@ export class LeaseKeeper {
     this.logger.warn(
       `${left.length} idempotent request(s) did not finish within ${timeout} ms of shutdown; their leases are released.`,
     );
+    // A heartbeat on its way would renew again what is let go here.
+    await this.ticking;
     this.cancel();
     try {
       await this.store.letGo(left);
@@ -58,14 +72,19 @@ export class LeaseKeeper {
   }
 
   private untilIdle(timeout: number): Promise<void> {
-    if (this.held.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, timeout);
       this.idle.push(() => {
         clearTimeout(timer);
         resolve();
       });
+      this.noticeIdle();
     });
+  }
+
+  private noticeIdle(): void {
+    if (this.held.size > 0 || this.arriving > 0) return;
+    for (const resolve of this.idle.splice(0)) resolve();
   }
 
   private schedule(delay: number): void {
@@ -74,7 +93,7 @@ export class LeaseKeeper {
     this.cancel();
     this.tickDue = due;
     // Unreferenced: a heartbeat alone is no reason to keep a process alive.
-    this.timer = setTimeout(() => void this.tick(), delay).unref();
+    this.timer = setTimeout(() => this.beat(), delay).unref();
   }
 
   private cancel(): void {
@@ -83,21 +102,30 @@ export class LeaseKeeper {
     this.tickDue = Infinity;
   }
 
-  private async tick(): Promise<void> {
+  /** One at a time, however slow the database is; the end of a tick plans the next one. */
+  private beat(): void {
     this.timer = undefined;
     this.tickDue = Infinity;
+    this.ticking ??= this.tick().finally(() => {
+      this.ticking = undefined;
+      const leases = [...this.held.keys()].map((attempt) => attempt.lease);
+      if (leases.length > 0) this.schedule(Math.min(...leases) / HEARTBEATS_PER_LEASE);
+    });
+  }
+
+  private async tick(): Promise<void> {
     const now = performance.now();
-    const renewed: Attempt[] = [];
-    for (const [attempt, { since }] of this.held) {
-      // A handler beyond its maxRunTime hangs: its lease may lapse. It stays in
-      // `held`, because it may yet end and then it is recorded if nobody took over.
-      if (now - since < attempt.policy.maxRunTime) renewed.push(attempt);
-    }
-    if (renewed.length === 0) return;
+    const attempts = [...this.held.keys()];
+    const leases = attempts.map((attempt) => {
+      // A handler beyond its maxRunTime hangs: its lease may lapse. It is still
+      // looked after, because it may yet end, and is to know when it was replaced.
+      const overdue = now - this.held.get(attempt)!.since >= attempt.policy.maxRunTime;
+      return { id: attempt.id, owner: attempt.owner, lease: overdue ? null : attempt.lease };
+    });
     try {
-      const lost = new Set(await this.store.renew(renewed));
-      for (const attempt of renewed) {
-        if (!lost.has(attempt.id) || !this.held.has(attempt)) continue;
+      const lost = new Set(await this.store.renew(leases));
+      for (const attempt of attempts) {
+        if (!lost.has(attempt.id) || !this.held.has(attempt) || attempt.recording) continue;
         this.logger.warn(
           `Attempt ${attempt.number} of an idempotent request lost its lease at recovery point ${attempt.recoveryPoint}; what it still does is not kept.`,
         );
@@ -106,7 +134,5 @@ export class LeaseKeeper {
     } catch (error) {
       this.logger.warn(`Leases could not be renewed and are tried again: ${String(error)}`);
     }
-    const leases = renewed.filter((attempt) => this.held.has(attempt)).map((a) => a.lease);
-    if (leases.length > 0) this.schedule(Math.min(...leases) / HEARTBEATS_PER_LEASE);
   }
 }

@@ -30,6 +30,7 @@ export class Recorder {
    * be recorded, the lease is lost, or a foreign call is in doubt.
    */
   async record(attempt: Attempt, observed: ObservedAnswer): Promise<Recorded> {
+    attempt.recording = true;
     try {
       if (!attempt.began) {
         await this.insist(attempt, () => this.keys.giveBack(attempt));
@@ -37,9 +38,8 @@ export class Recorder {
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
       await faultPoint('recording:before', attempt);
-      const recorded = await this.insist(attempt, () => this.keys.finish([ending]));
+      const row = await this.finish(attempt, ending);
       await faultPoint('recording:after', attempt);
-      const row = recorded.get(attempt.id);
       if (!row) throw leaseLost();
       if (attempt.doubt) assertHonest(attempt.doubt.repeatable, observed.status);
       return { final: ending.status === 'completed', expiresAt: row.expiresAt };
@@ -47,6 +47,24 @@ export class Recorder {
       this.leases.drop(attempt);
       this.waitingRoom.wake(attempt.owner);
     }
+  }
+
+  /**
+   * A try that seemed to fail may still be at work in the database. The next one
+   * waits for it there and then sees neither an open key nor a finished one,
+   * because it looks at the row as it was before; only a further look tells.
+   */
+  private finish(
+    attempt: Attempt,
+    ending: Ending,
+  ): Promise<{ expiresAt: Date | null } | undefined> {
+    let tries = 0;
+    return this.insist(attempt, async () => {
+      tries += 1;
+      const recorded = await this.keys.finish([ending]);
+      if (tries === 1 || recorded.has(attempt.id)) return recorded.get(attempt.id);
+      return (await this.keys.finish([ending])).get(attempt.id);
+    });
   }
 
   /** The answer is held back meanwhile; after the lease nobody may count on the key being ours. */

@@ -4,15 +4,18 @@ import type { ResolvedPolicy } from '../idempotency.policy.js';
 import type { PhaseStore } from '../phases/phase-store.js';
 import { storeUnavailable } from '../response/refusals.js';
 import { Attempt } from './attempt.js';
-import { isConnectionLoss, isSerializationConflict, StoreUnavailableError } from './database.js';
+import { isConnectionLoss, StoreUnavailableError } from './database.js';
 import { decide, whyNotResumable, type Decision } from './decision.js';
 import type { FoundKey, KeyStore, Reservation, ReserveResult } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
 import type { WaitingRoom } from './waiting-room.js';
+import { withdraw } from './withdrawal.js';
 
 /** Far more rounds than any real race needs; only a broken store gets there. */
 const MOST_ROUNDS = 1_000;
+
+const missed: ReserveResult = { kind: 'missed' };
 
 /** Decides what a request with a key gets, and takes the key where it is to run. */
 export class Reservations {
@@ -27,32 +30,42 @@ export class Reservations {
     private readonly storeTimeout: number,
   ) {}
 
-  /** For shutdown: what arrives from now on is for another process. */
+  /** For shutdown: what arrives from now on is for another process, and what waits is to ask there. */
   close(): void {
     this.closed = true;
+    this.waitingRoom.wakeAll();
   }
 
   async claim(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
-    if (this.closed) throw storeUnavailable('This server is shutting down.');
+    const decision = await this.leases.admit(() => this.settle(reservation, policy));
+    if (decision.kind === 'run') await mortal(async () => faultPoint('reserved', decision.attempt));
+    return decision;
+  }
+
+  private async settle(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
+    // Statements that may have taken the key without our knowing, or still may.
+    const unsure: Promise<unknown>[] = [];
+    let decision: Decision | undefined;
     try {
-      const decision = await this.decide(reservation, policy);
-      if (decision.kind !== 'run') return decision;
-      const { attempt } = decision;
-      this.leases.hold(attempt);
-      await mortal(async () => faultPoint('reserved', attempt));
+      this.assertOpen();
+      decision = await this.decide(reservation, policy, unsure);
+      if (decision.kind === 'run') this.leases.hold(decision.attempt);
       return decision;
-    } catch (error) {
-      // The statement may have taken effect, or may still: nobody will run what
-      // it reserved, so it must not be left to lapse into an unknown outcome.
-      if (error instanceof StoreUnavailableError) void this.withdraw(reservation, error.late);
-      throw error;
+    } finally {
+      // Nobody will run what they took: it must not be left to lapse into an unknown outcome.
+      const taken = decision?.kind !== 'run' && unsure.length > 0;
+      if (taken) void withdraw(this.keys, reservation, unsure);
     }
   }
 
-  private async decide(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
+  private async decide(
+    reservation: Reservation,
+    policy: ResolvedPolicy,
+    unsure: Promise<unknown>[],
+  ): Promise<Decision> {
     const waitUntil = performance.now() + policy.waitFor;
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const result = await this.reserve(reservation);
+      const [result = missed] = await this.take(unsure, () => this.keys.reserve([reservation]));
       if (result.kind === 'reserved') {
         return this.run(reservation, policy, { ...result, number: 1, recoveryPoint: 'started' });
       }
@@ -72,15 +85,18 @@ export class Reservations {
           if (why !== undefined) {
             this.logger.warn(`Idempotency key ${key.id} is ${why}: its outcome is unknown.`);
             await this.keys.declareUnknown(key, why);
-          } else if (await this.keys.takeOver(key, reservation.owner, reservation.lease)) {
-            const number = key.attempt + 1;
-            return this.run(reservation, policy, { ...key, number }, phases);
+            continue;
+          }
+          this.assertOpen();
+          const { owner, lease } = reservation;
+          if (await this.take(unsure, () => this.keys.takeOver(key, owner, lease))) {
+            return this.run(reservation, policy, { ...key, number: key.attempt + 1 }, phases);
           }
           continue;
         }
         case 'running': {
           const left = waitUntil - performance.now();
-          if (policy.onInProgress === 'wait' && left > 0) {
+          if (policy.onInProgress === 'wait' && left > 0 && !this.closed) {
             await this.waitingRoom.wait(key, left);
             continue;
           }
@@ -96,16 +112,22 @@ export class Reservations {
     throw new StoreUnavailableError(`A key could not be reserved in ${MOST_ROUNDS} rounds.`);
   }
 
+  private assertOpen(): void {
+    if (this.closed) throw storeUnavailable('This server is shutting down.');
+  }
+
   /**
-   * A lost connection leaves open whether the row was inserted. The same owner
-   * asks again and recognises itself.
+   * A lost connection leaves open whether the key was taken. The same owner asks
+   * again, and if it was, finds itself in the row.
    */
-  private async reserve(reservation: Reservation): Promise<ReserveResult> {
-    const [result] = await persist(() => this.keys.reserve([reservation]), {
+  private take<T>(unsure: Promise<unknown>[], statement: () => Promise<T>): Promise<T> {
+    return persist(statement, {
       within: this.storeTimeout,
-      again: (error) => isConnectionLoss(error) || isSerializationConflict(error),
+      again: (error) => {
+        if (error instanceof StoreUnavailableError && error.late) unsure.push(error.late);
+        return isConnectionLoss(error);
+      },
     });
-    return result ?? { kind: 'missed' };
   }
 
   private async run(
@@ -116,19 +138,5 @@ export class Reservations {
   ): Promise<Decision> {
     const recorded = phases ?? (row.number > 1 ? await this.phases.load(row.id) : []);
     return { kind: 'run', attempt: new Attempt(reservation, policy, { ...row, recorded }) };
-  }
-
-  private async withdraw(reservation: Reservation, late: Promise<unknown>): Promise<void> {
-    try {
-      await late;
-      await persist(() => this.keys.giveBack(reservation), {
-        within: reservation.lease,
-        again: () => true,
-      });
-    } catch (error) {
-      this.logger.warn(
-        `A reservation that was given up could not be withdrawn; if it was made, its lease lapses: ${String(error)}`,
-      );
-    }
   }
 }

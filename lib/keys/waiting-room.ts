@@ -46,6 +46,11 @@ export class WaitingRoom {
     for (const leave of [...(entry?.waiting ?? [])]) leave();
   }
 
+  /** For shutdown: nobody waits here any longer. */
+  wakeAll(): void {
+    for (const owner of [...this.watched.keys()]) this.wake(owner);
+  }
+
   private entry({ id, owner }: { id: string; owner: string }): Watched {
     let entry = this.watched.get(owner);
     if (!entry) this.watched.set(owner, (entry = { id, owner, waiting: new Set() }));

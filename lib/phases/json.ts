@@ -1,25 +1,34 @@
 import { PhaseUsageError } from './phase-errors.js';
 
+type Callable = (...args: never[]) => unknown;
+
 /**
  * What is left of a type after it went through JSON: Dates become strings,
- * functions and undefined members vanish. A phase returns this shape on the
- * first run and on a resume alike, so that code cannot come to depend on one.
+ * functions and undefined members vanish, and `never` stands for what is
+ * refused. A phase returns this shape on the first run and on a resume alike, so
+ * that code cannot come to depend on one.
  */
-export type Jsonified<T> = T extends { toJSON(): infer J }
-  ? Jsonified<J>
-  : T extends string | number | boolean | null | undefined | void
-    ? T
-    : T extends (...args: never[]) => unknown
-      ? undefined
-      : T extends readonly unknown[]
-        ? { [I in keyof T]: Jsonified<T[I]> }
-        : T extends object
-          ? {
-              [K in keyof T as T[K] extends (...args: never[]) => unknown ? never : K]: Jsonified<
-                T[K]
-              >;
-            }
-          : unknown;
+export type Jsonified<T> = 0 extends 1 & T
+  ? T // any
+  : T extends { toJSON(...args: never[]): infer J }
+    ? Jsonified<J>
+    : T extends string | number | boolean | null | undefined | void
+      ? T
+      : T extends Callable | symbol | bigint | JsonLosesAll
+        ? never
+        : T extends readonly unknown[]
+          ? { [I in keyof T]: JsonifiedElement<T[I]> }
+          : T extends object
+            ? { [K in keyof T as JsonifiedName<K, T[K]>]: Jsonified<T[K]> }
+            : unknown;
+
+/** JSON has no holes: what an object leaves out is null in a list. */
+type JsonifiedElement<T> = T extends undefined | Callable ? null : Jsonified<T>;
+
+type JsonifiedName<K, T> = K extends symbol ? never : T extends Callable ? never : K;
+
+/** Written as {} by JSON.stringify, hence refused. */
+type JsonLosesAll = ReadonlyMap<unknown, unknown> | ReadonlySet<unknown> | PromiseLike<unknown>;
 
 /**
  * Results are read back on every resume and kept as long as the key. A phase

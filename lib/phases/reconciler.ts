@@ -1,6 +1,7 @@
-import { Injectable, SetMetadata, type Type } from '@nestjs/common';
+import { Injectable, SetMetadata } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
+import { markedMethods } from '../marked-methods.js';
 
 const RECONCILER = Symbol('nestjs-atomic-idempotency:reconciler');
 
@@ -59,35 +60,13 @@ export class Reconcilers {
   ) {}
 
   explore(): void {
-    // A provider with an alias (useExisting) is one object under two tokens.
-    const seen = new Set<unknown>();
-    for (const provider of this.discovery.getProviders()) {
-      const { instance, metatype } = provider as { instance: unknown; metatype: Type | null };
-      if (!instance || typeof instance !== 'object' || seen.has(instance)) continue;
-      seen.add(instance);
-      const methods = instance as Record<string, unknown>;
-      for (const name of this.scanner.getAllMethodNames(
-        Object.getPrototypeOf(instance) as object,
-      )) {
-        const method = methods[name];
-        if (typeof method !== 'function') continue;
-        const recoveryPoint = Reflect.getMetadata(RECONCILER, method) as string | undefined;
-        if (recoveryPoint === undefined) continue;
-        const where = `@Reconciler('${recoveryPoint}') of ${metatype?.name ?? 'a provider'}.${name}`;
-        if (!provider.isDependencyTreeStatic()) {
-          throw new IdempotencyConfigurationError(
-            `${where}: the provider is made anew for each request, but a reconciler is also asked when there is none. Give it the default scope.`,
-          );
-        }
-        if (this.methods.has(recoveryPoint)) {
-          throw new IdempotencyConfigurationError(
-            `${where}: another method is already the reconciler of this recovery point. Keep one of them.`,
-          );
-        }
-        this.methods.set(recoveryPoint, (effect) =>
-          (method as ReconcilerMethod).call(instance, effect),
+    for (const { mark, call, where } of markedMethods(this.discovery, this.scanner, RECONCILER)) {
+      if (this.methods.has(mark)) {
+        throw new IdempotencyConfigurationError(
+          `@Reconciler('${mark}') of ${where}: another method is already the reconciler of this recovery point. Keep one of them.`,
         );
       }
+      this.methods.set(mark, call as ReconcilerMethod);
     }
   }
 

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { CollectedBody, toBuffer } from './collected-body.js';
 import type { HoldOptions } from './http-platform.js';
+import { ResumedStream } from './resumed-stream.js';
 
 export type StreamedBody =
   | { kind: 'whole'; body: Buffer }
@@ -28,6 +29,11 @@ export async function readStreamedBody(
   if (raw.destroyed) onClose();
   else raw.once('close', onClose);
 
+  const partial = (next: Promise<IteratorResult<unknown>>): StreamedBody => ({
+    kind: 'partial',
+    stream: new ResumedStream(source, iterator, read.take(), next),
+  });
+
   try {
     for (;;) {
       const next = iterator.next();
@@ -41,36 +47,16 @@ export async function readStreamedBody(
         source.destroy();
         return { kind: 'broken off' };
       }
-      if (event === 'handler ended') return partial(source, read, iterator, next);
+      if (event === 'handler ended') return partial(next);
       if (event.done) return { kind: 'whole', body: read.whole() };
       read.push(toBuffer(event.value));
     }
   } catch (error) {
     if (read.size === 0) throw error;
-    return partial(source, read, iterator, Promise.reject(error as Error));
+    return partial(Promise.reject(error as Error));
   } finally {
     raw.removeListener('close', onClose);
   }
-}
-
-function partial(
-  source: Readable,
-  read: CollectedBody,
-  iterator: AsyncIterator<unknown>,
-  next: Promise<IteratorResult<unknown>>,
-): StreamedBody {
-  // Nobody may come to read as far as an error.
-  next.catch(() => undefined);
-  async function* chunks() {
-    yield* read.take();
-    for (let result = await next; !result.done; result = await iterator.next()) {
-      yield toBuffer(result.value);
-    }
-  }
-  const stream = Readable.from(chunks(), { objectMode: false });
-  // Not left to the generator, which notices only when its source moves again.
-  stream.once('close', () => source.destroy());
-  return { kind: 'partial', stream };
 }
 
 /** Whatever Fastify takes for a stream, as a node stream. */

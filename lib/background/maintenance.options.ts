@@ -1,0 +1,27 @@
+import type { Duration } from '../duration.js';
+
+/** How often a job looks for work, and how much it takes at a time. */
+export interface JobOptions {
+  /** The pause between two looks, give or take half of it. */
+  interval?: Duration;
+  /** The most rows of one look. A full batch is followed by the next one soon. */
+  batch?: number;
+}
+
+/**
+ * The work that goes on without a client. Every process that imports the module
+ * takes part; turn it off where requests are served and on in a worker, or the
+ * other way round, or leave it on everywhere.
+ */
+export interface MaintenanceOptions {
+  /** Keys whose lease lapsed become resumable or unknown. @default every 30 s, 100 */
+  sweeper?: false | JobOptions;
+  /** Finished keys past their retention go. @default every minute, 1000 */
+  reaper?: false | JobOptions;
+  /** Operations that nobody retries are completed. @default every 5 s, 20 */
+  completer?: false | (JobOptions & { /** @default 10 */ maxAttempts?: number });
+  /** Unknown outcomes are asked about. @default every 10 s, 20 */
+  reconciler?: false | (JobOptions & { /** @default 10 */ maxAttempts?: number });
+  /** Messages of the outbox are delivered. @default every second, 50 */
+  outbox?: false | (JobOptions & { /** @default 10 */ maxAttempts?: number });
+}

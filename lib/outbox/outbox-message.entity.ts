@@ -1,0 +1,49 @@
+import { Column, Entity, Generated, Index, PrimaryColumn } from 'typeorm';
+
+/** A message that was committed together with business data and waits for its delivery. */
+@Entity('idempotency_outbox')
+@Index('ix_idempotency_outbox_due', ['availableAt'], { where: 'dead_at IS NULL' })
+@Index('ix_idempotency_outbox_order', ['orderingKey', 'position'], {
+  where: 'ordering_key IS NOT NULL AND dead_at IS NULL',
+})
+export class OutboxMessage {
+  /** Stays the same over all deliveries: the effect key for whatever the handler calls. */
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'pk_idempotency_outbox' })
+  id!: string;
+
+  /** The order of insertion. */
+  @Column('bigint')
+  @Generated('increment')
+  position!: string;
+
+  @Column('text')
+  topic!: string;
+
+  @Column('json', { nullable: true })
+  payload!: unknown;
+
+  /** Messages with the same one are delivered one after another, in their order. */
+  @Column('text', { name: 'ordering_key', nullable: true })
+  orderingKey!: string | null;
+
+  @Column('integer', { default: 0 })
+  attempts!: number;
+
+  /** When it may be claimed (again): now, after a pause, or when its worker's lease lapses. */
+  @Column('timestamptz', { name: 'available_at', default: () => 'now()' })
+  availableAt!: Date;
+
+  /** Whose delivery it is; every final statement checks it. */
+  @Column('uuid', { name: 'lease_token', nullable: true })
+  leaseToken!: string | null;
+
+  @Column('text', { name: 'last_error', nullable: true })
+  lastError!: string | null;
+
+  /** Set when no further delivery is tried: a dead letter, for people. */
+  @Column('timestamptz', { name: 'dead_at', nullable: true })
+  deadAt!: Date | null;
+
+  @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
+  createdAt!: Date;
+}

@@ -1,0 +1,63 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { tableName, type SchemaStep } from './tables.js';
+
+export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface {
+  static readonly adds: SchemaStep = {
+    table: 'idempotency_outbox',
+    columns: [
+      'id',
+      'position',
+      'topic',
+      'payload',
+      'ordering_key',
+      'attempts',
+      'available_at',
+      'lease_token',
+      'last_error',
+      'dead_at',
+      'created_at',
+    ],
+  };
+
+  readonly name = 'CreateIdempotencyOutbox1763251200002';
+
+  constructor(private readonly schema?: string) {}
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    const outbox = tableName(queryRunner, 'idempotency_outbox', this.schema);
+    await queryRunner.query(`
+      CREATE TABLE ${outbox} (
+        "id" uuid NOT NULL,
+        "position" BIGSERIAL NOT NULL,
+        "topic" text NOT NULL,
+        "payload" json,
+        "ordering_key" text,
+
+        -- delivery
+        "attempts" integer NOT NULL DEFAULT 0,
+        "available_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+        "lease_token" uuid,
+        "last_error" text,
+        "dead_at" TIMESTAMP WITH TIME ZONE,
+
+        "created_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+        CONSTRAINT "pk_idempotency_outbox" PRIMARY KEY ("id")
+      )
+    `);
+    // Serves the claim: what is due, without a look at the dead letters.
+    await queryRunner.query(`
+      CREATE INDEX "ix_idempotency_outbox_due" ON ${outbox} ("available_at") WHERE dead_at IS NULL
+    `);
+    // Serves the question whether an earlier message of the same ordering key waits.
+    await queryRunner.query(`
+      CREATE INDEX "ix_idempotency_outbox_order" ON ${outbox} ("ordering_key", "position")
+        WHERE ordering_key IS NOT NULL AND dead_at IS NULL
+    `);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(
+      `DROP TABLE ${tableName(queryRunner, 'idempotency_outbox', this.schema)}`,
+    );
+  }
+}

@@ -21,6 +21,7 @@ import { requestContext, type RequestContext } from './request/request-context.j
 import { readScope } from './request/scope.js';
 import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
+import { StatusLocation } from './response/status-location.js';
 import { acceptedAnswer } from './response/accepted.js';
 import { keyMissing, problemOf, refusalOf, storeUnavailable } from './response/refusals.js';
 import { renderProblem, type IdempotencyProblem } from './response/problems.js';
@@ -38,6 +39,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     private readonly reservations: Reservations,
     private readonly recorder: Recorder,
     private readonly http: HttpPlatformHost,
+    private readonly statusLocation: StatusLocation,
   ) {}
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
@@ -61,7 +63,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         case 'replay':
           return this.answer(context, replayOf(decision));
         case 'accepted':
-          return this.answer(context, acceptedAnswer(decision));
+          return this.answer(context, this.accepted(decision));
         default:
           throw refusalOf(decision);
       }
@@ -82,10 +84,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const scope = await readScope(this.settings.scope, request, context);
     const route = this.http.platform.routePattern(request);
     const { endpoint, fingerprint } = await readRequest(request, route, policy, context);
-    const { lease, retention } = policy;
+    const { lease, retention, onAbandoned, onExpired } = policy;
     const owner = randomUUID();
     return this.reservations.claim(
-      { scope, endpoint, key, fingerprint, owner, lease, retention },
+      { scope, endpoint, key, fingerprint, owner, lease, retention, onAbandoned, onExpired },
       policy,
     );
   }
@@ -102,19 +104,27 @@ export class IdempotencyInterceptor implements NestInterceptor {
     });
     return within(running, next, (error) => {
       attempt.error = error;
-      // A phase that was not awaited belongs to the handler all the same.
-      void running.journal.close().then(() => {
-        const phase = running.journal.leftInDoubt;
-        if (phase !== undefined) attempt.doubt ??= { phase, repeatable: true };
-        handlerEnds();
-      });
+      void this.untilIdle(running).then(handlerEnds);
     });
+  }
+
+  /**
+   * The chain is through, the work may not be: an interceptor gave up waiting for
+   * the handler (a time-out), or a phase was not awaited. As long as it goes on,
+   * the key stays taken; a retry would run beside it.
+   */
+  private async untilIdle({ attempt, journal }: RequestContext): Promise<void> {
+    await attempt?.handler;
+    await journal.close();
+    const phase = journal.leftInDoubt;
+    if (attempt && phase !== undefined) attempt.doubt ??= { phase, repeatable: true };
   }
 
   private async settle(attempt: Attempt, observed: ObservedAnswer): Promise<Verdict> {
     try {
-      const { final, expiresAt } = await mortal(() => this.recorder.record(attempt, observed));
-      return { kind: 'release', headers: final ? expiryHeader(expiresAt) : {} };
+      const recorded = await mortal(() => this.recorder.record(attempt, observed));
+      if (recorded.parked) return { kind: 'replace', answer: this.accepted(attempt) };
+      return { kind: 'release', headers: recorded.final ? expiryHeader(recorded.expiresAt) : {} };
     } catch (error) {
       return { kind: 'replace', answer: this.render(problemOf(error) ?? unrecorded(error)) };
     }
@@ -127,6 +137,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
       route: `${context.getClass().name}.${context.getHandler().name}`,
       guard: this.settings.guard,
     };
+  }
+
+  private accepted({ id, runningFor = 0 }: { id: string; runningFor?: number }): Answer {
+    return acceptedAnswer({ runningFor }, this.statusLocation.of(id));
   }
 
   private render(problem: IdempotencyProblem): Answer {

@@ -10,7 +10,7 @@ export const {
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createIdempotencyOptions')
   .setExtras<IdempotencyModuleExtras>(
-    { isGlobal: true, dataSource: undefined, schema: undefined },
+    { isGlobal: true, dataSource: undefined, schema: undefined, statusPath: undefined },
     (definition, { isGlobal }) => ({ ...definition, global: isGlobal }),
   )
   .build();

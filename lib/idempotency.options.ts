@@ -1,5 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
+import type { MaintenanceOptions } from './background/maintenance.options.js';
 import type { Duration } from './duration.js';
+import type { OutboxTransport } from './outbox/outbox-transport.js';
 import type { GuardMode } from './phases/usage-guard.js';
 
 /** How an attempt ended, as `isFinal` sees it. */
@@ -23,6 +25,13 @@ export interface IdempotencyPolicy {
    * @default true
    */
   required?: boolean;
+
+  /**
+   * Where the work is done: in the request, or by a worker after the request was
+   * answered with 202. The handler then has to call one `@Resumable()` method.
+   * @default 'request'
+   */
+  run?: 'request' | 'background';
 
   /**
    * Where a key is unique: in the whole scope, or once per endpoint. Choose
@@ -108,7 +117,9 @@ export interface IdempotencyPolicy {
   /**
    * What a retry has to repeat, instead of the query, media type and body: any
    * JSON value, a string or a Buffer. Use it to leave out a client's timestamp,
-   * or to compare the raw body. Method, route and scope always count.
+   * or to compare the raw body or a file. Method, route and scope always count.
+   * Without it, the body counts as far as it was parsed before the interceptor
+   * runs: a form that the handler or a later interceptor parses does not.
    */
   fingerprint?: (request: any, context: ExecutionContext) => unknown;
 
@@ -123,7 +134,8 @@ export interface IdempotencyPolicy {
 /**
  * Whose key it is: a stable name of the authenticated caller (account, tenant or
  * user id). Not the bearer token, which changes on refresh, and nothing from the
- * body, which the caller chooses. `'global'` puts all callers into one scope.
+ * body, which the caller chooses. At most 1,000 bytes. `'global'` puts all
+ * callers into one scope.
  */
 export type ScopeOption =
   | 'global'
@@ -177,6 +189,16 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
    * @default 'warn', and 'ignore' where NODE_ENV is production
    */
   foreignCalls?: GuardMode;
+
+  /**
+   * The work that goes on without a client: sweeping, reaping, completing,
+   * reconciling, delivering. False where this process is to leave it to others.
+   * @default everything on
+   */
+  maintenance?: false | MaintenanceOptions;
+
+  /** Where the messages of the outbox go. @default the `@OutboxHandler()` methods of this process */
+  outbox?: { transport?: OutboxTransport };
 }
 
 export type Dialect = 'ietf' | 'stripe';
@@ -201,6 +223,13 @@ export interface IdempotencyModuleExtras {
    * Use the same name with `idempotencyMigrationsIn(schema)`.
    */
   schema?: string;
+
+  /**
+   * Serves `GET <path>/:id`, which tells the caller how far a key has come. An
+   * answer of 202 then carries its address in `Location`.
+   * @default no such route
+   */
+  statusPath?: string;
 }
 
 /** What a class for `forRootAsync({ useClass })` or `useExisting` implements. */

@@ -17,6 +17,7 @@ export interface ResolvedPolicy extends Required<
 
 const DEFAULTS = {
   required: true,
+  run: 'request',
   keyspace: 'scope',
   retention: '24h',
   lease: '30s',
@@ -37,6 +38,7 @@ const PRESETS: Record<Dialect, IdempotencyPolicy> = {
 };
 
 const CHOICES = {
+  run: ['request', 'background'],
   keyspace: ['scope', 'endpoint'],
   onInProgress: ['reject', 'accept', 'wait'],
   onMismatch: ['reject', 'replay'],

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { resolveMaintenance, type MaintenanceSettings } from './background/maintenance.settings.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import type {
   Dialect,
@@ -7,6 +8,7 @@ import type {
   ScopeOption,
 } from './idempotency.options.js';
 import { resolvePolicy, timerMilliseconds } from './idempotency.policy.js';
+import type { OutboxTransport } from './outbox/outbox-transport.js';
 import { UsageGuard } from './phases/usage-guard.js';
 import { forbiddenReplayHeaders } from './response/replay-headers.js';
 
@@ -25,6 +27,8 @@ export class IdempotencySettings {
   readonly shutdownTimeout: number;
   /** Undefined where nothing is to be watched. */
   readonly guard: UsageGuard | undefined;
+  readonly maintenance: MaintenanceSettings;
+  readonly outbox: { transport?: OutboxTransport };
   /** The part of the options that routes may override. */
   readonly policy: IdempotencyPolicy;
 
@@ -37,6 +41,8 @@ export class IdempotencySettings {
       storeTimeout = '5s',
       shutdownTimeout = '10s',
       foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
+      maintenance,
+      outbox = {},
       ...policy
     } = options ?? ({} as Partial<IdempotencyModuleOptions>);
     if (scope !== 'global' && typeof scope !== 'function') {
@@ -85,6 +91,8 @@ export class IdempotencySettings {
       );
     }
     this.guard = foreignCalls === 'ignore' ? undefined : new UsageGuard(foreignCalls);
+    this.maintenance = resolveMaintenance(WHERE, maintenance);
+    this.outbox = outbox;
     this.policy = policy;
     // Mistakes in the module's own policy are to be found even if no route uses it.
     resolvePolicy(dialect, [policy], WHERE);

@@ -62,9 +62,11 @@ function coverHandler(
     const attempt = requestContext.current?.attempt;
     if (attempt) attempt.began = true;
     const result = handler.apply(this, args);
-    return attempt && isObservable(result)
-      ? lastValueFrom(result, { defaultValue: undefined })
-      : result;
+    if (!attempt) return result;
+    // Promises only: to ask a lazy query builder for its result is to run it.
+    const last = result instanceof Promise ? result.then(lastValue) : lastValue(result);
+    attempt.handler = last instanceof Promise ? last.then(noop, noop) : undefined;
+    return last;
   }
   Object.defineProperty(idempotentHandler, 'name', { value: handler.name });
   Object.defineProperty(idempotentHandler, 'length', { value: handler.length });
@@ -76,3 +78,10 @@ function coverHandler(
   descriptor.value = idempotentHandler;
   UseInterceptors(IdempotencyInterceptor)(target, property, descriptor);
 }
+
+/** Of an Observable, what Nest would answer with: its last value. */
+function lastValue(result: unknown): unknown {
+  return isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result;
+}
+
+const noop = (): void => undefined;

@@ -13,6 +13,7 @@ export type {
 } from './idempotency.options.js';
 export type { Duration } from './duration.js';
 export { IdempotencyKey } from './keys/idempotency-key.entity.js';
+export { idempotencyEntities } from './keys/tables.js';
 export type { KeyStatus } from './keys/key-status.js';
 export { IdempotencyPhase } from './phases/idempotency-phase.entity.js';
 export type { InDoubt, PhaseKind, PhaseState } from './phases/phase-record.js';
@@ -33,3 +34,15 @@ export {
   type Reconciliation,
 } from './phases/reconciler.js';
 export type { GuardMode } from './phases/usage-guard.js';
+export { Resumable } from './background/resumable.js';
+export { Maintenance } from './background/maintenance.js';
+export type { JobStatus } from './background/job.js';
+export type { JobOptions, MaintenanceOptions } from './background/maintenance.options.js';
+export { Outbox, type OutboxOptions } from './outbox/outbox.js';
+export { OutboxHandler, type OutboxHandlerMethod } from './outbox/outbox-handlers.js';
+export { OutboxMessage } from './outbox/outbox-message.entity.js';
+export {
+  microserviceTransport,
+  type DeliveredMessage,
+  type OutboxTransport,
+} from './outbox/outbox-transport.js';

@@ -24,6 +24,9 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
       'reconcile_attempts',
       'operation',
       'input',
+      'resume_after',
+      'on_abandoned',
+      'on_expired',
       'created_at',
       'last_run_at',
       'completed_at',
@@ -79,6 +82,11 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         -- work without the client
         "operation" text,
         "input" json,
+        "resume_after" TIMESTAMP WITH TIME ZONE,
+
+        -- what the jobs, which know no route, have to know of its policy
+        "on_abandoned" text,
+        "on_expired" text,
 
         -- times
         "created_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
@@ -93,6 +101,24 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
           status IN ('pending', 'in_progress', 'completed', 'failed_retryable', 'unknown', 'expired')
         )
       ) WITH (fillfactor = 75)
+    `);
+    // Serves the reaper. Set by the reservation and left alone by the end of a
+    // first attempt, so that end stays a heap-only update; the index adds about
+    // 6 % to the WAL of a request. (An index with the status in its predicate
+    // would add 39 % and make every end touch all indexes.)
+    await queryRunner.query(`
+      CREATE INDEX "ix_idempotency_keys_expiry" ON ${keys} ("expires_at")
+    `);
+    // Serves the completer and the sweeper: keys that wait for another attempt,
+    // or are in their second one at least. Null for a request that just works.
+    await queryRunner.query(`
+      CREATE INDEX "ix_idempotency_keys_resume" ON ${keys} ("resume_after")
+        WHERE resume_after IS NOT NULL
+    `);
+    // Serves the reconciler: null unless the outcome is unknown.
+    await queryRunner.query(`
+      CREATE INDEX "ix_idempotency_keys_reconcile" ON ${keys} ("reconcile_after")
+        WHERE reconcile_after IS NOT NULL
     `);
   }
 

@@ -50,7 +50,7 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
         CONSTRAINT "pk_idempotency_phases" PRIMARY KEY ("key_id", "name"),
         CONSTRAINT "fk_idempotency_phases_key" FOREIGN KEY ("key_id")
           REFERENCES ${keys} ("id") ON DELETE CASCADE,
-        CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind IN ('local', 'foreign')),
+        CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind IN ('local', 'foreign', 'operation')),
         CONSTRAINT "ck_idempotency_phases_state" CHECK (state IN ('intended', 'withdrawn', 'finished', 'rejected'))
       ) WITH (fillfactor = 75)
     `);

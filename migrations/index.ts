@@ -1,12 +1,17 @@
 import type { MigrationInterface } from 'typeorm';
 import { CreateIdempotencyKeys1763251200000 } from './1763251200000-create-idempotency-keys.js';
 import { CreateIdempotencyPhases1763251200001 } from './1763251200001-create-idempotency-phases.js';
+import { CreateIdempotencyOutbox1763251200002 } from './1763251200002-create-idempotency-outbox.js';
 import type { SchemaStep } from './tables.js';
 
 type Step = (new (schema?: string) => MigrationInterface) & { adds: SchemaStep };
 
 /** Every step, oldest first. A step that was released is never edited; the next one is added. */
-const steps: Step[] = [CreateIdempotencyKeys1763251200000, CreateIdempotencyPhases1763251200001];
+const steps: Step[] = [
+  CreateIdempotencyKeys1763251200000,
+  CreateIdempotencyPhases1763251200001,
+  CreateIdempotencyOutbox1763251200002,
+];
 
 /**
  * The migrations of the key tables, to spread into your data source:

@@ -8,5 +8,9 @@ const configuration = readConfiguration(process.env);
 const app = await createApp(configuration);
 // So that a deploy lets requests finish, instead of leaving their keys to the lease.
 app.enableShutdownHooks();
-await app.listen(configuration.port, '127.0.0.1');
+await app.listen(configuration.port, '127.0.0.1').catch((error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EADDRINUSE') throw error;
+  console.error(`Port ${configuration.port} is in use. Set PORT to another one.`);
+  process.exit(1);
+});
 announceReady(await app.getUrl());

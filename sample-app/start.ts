@@ -1,6 +1,7 @@
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { providePostgres } from './database/embedded-postgres.mjs';
 import { migrate } from './database/migrate.js';
+import { whenAskedToEnd } from './processes/asked-to-end.js';
 import { startApp, startPaymentProvider } from './processes/rocket-rides.js';
 import { UndoList } from './processes/undo-list.js';
 import { thingsToTry } from './things-to-try.js';
@@ -14,15 +15,9 @@ const FOLDER = join(process.cwd(), '.postgres');
 const LEDGER = join(FOLDER, 'payment-ledger.jsonl');
 
 const undo = new UndoList();
-let asked = false;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    asked = true;
-    void undo.run().then(() => process.exit(0));
-  });
-}
+const askedToEnd = whenAskedToEnd();
 
-try {
+async function startEverything(): Promise<never> {
   const platform = process.argv.includes('--fastify') ? 'fastify' : 'express';
   const postgres = await providePostgres({ folder: FOLDER });
   undo.add(() => postgres.stop());
@@ -31,24 +26,23 @@ try {
   const provider = await startPaymentProvider(LEDGER, 'show');
   undo.add(() => provider.stop());
 
-  const app = await startApp(
-    {
-      platform,
-      port: Number(process.env['PORT'] ?? 3000),
-      databaseUrl: postgres.url,
-      paymentsUrl: provider.url,
-    },
-    'show',
-  );
+  const port = Number(process.env['PORT'] ?? 3000);
+  const urls = { databaseUrl: postgres.url, paymentsUrl: provider.url };
+  const app = await startApp({ ...urls, platform, port }, 'show');
   undo.add(() => app.stop());
 
-  console.log(
-    thingsToTry({ platform, appUrl: app.url, providerUrl: provider.url, ledger: LEDGER }),
-  );
+  const ledger = relative(process.cwd(), LEDGER);
+  console.log(thingsToTry({ platform, appUrl: app.url, providerUrl: provider.url, ledger }));
   await Promise.race([app.exited, provider.exited]);
-  if (!asked) throw new Error('A process of the sample ended by itself; see above.');
+  throw new Error('A process of the sample has ended by itself.');
+}
+
+try {
+  await Promise.race([askedToEnd, startEverything()]);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }
-if (!asked) await undo.run();
+await undo.run();
+// What was still starting ends with us: its channel to this process closes.
+process.exit();

@@ -42,8 +42,8 @@ ${post('/rides', ada, key('broke'), { ...ride, card: 'card_declined' })}
 ${nextBehaviour('drop_after')}
 ${post('/rides', ada, key('lost'), ride)}
 
-# Tips go through an interface without keys (put in the id of a ride of yours). Run the second
-# line twice: 502, then 409 "outcome_unknown": it is never sent again by guesswork.
+# Tips go through an interface without keys (put in the id of a ride of Ada's). If that answer is
+# lost, it is 409 "outcome_unknown", now and on every retry: nothing is sent again by guesswork.
 ${nextBehaviour('drop_after')}
 ${post('/rides/1/tips', ada, key('tip'), { amount: 500 })}
 

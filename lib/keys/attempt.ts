@@ -14,12 +14,16 @@ export class Attempt implements Lease {
   readonly number: number;
   readonly policy: ResolvedPolicy;
   readonly expiresAt: Date | null;
-  /** What earlier attempts recorded, in order. */
+  /** The phases that earlier attempts recorded, in order. */
   readonly recorded: readonly PhaseRecord[];
+  /** How the resumable operation ended, if it was completed without its client. */
+  readonly operationEnd: PhaseRecord | undefined;
 
   recoveryPoint: string;
   /** The pipes let the request pass and the handler was called. */
   began = false;
+  /** Settles, never rejects, when the handler's own promise does. */
+  handler: Promise<void> | undefined;
   /** What the handler threw. */
   error: unknown;
   /**
@@ -27,6 +31,12 @@ export class Attempt implements Lease {
    * by our own hand, so only the recording itself can tell that the lease is lost.
    */
   recording = false;
+  /** The resumable operation that the handler called, stored with the first phase. */
+  operation: { name: string; input: string | undefined } | undefined;
+  /** It runs without its client. */
+  inBackground = false;
+  /** The operation is left to a worker. */
+  parked = false;
   /** A foreign call's outcome is not known; no further phase may start. */
   doubt: { phase: string; repeatable: boolean } | undefined;
 
@@ -37,7 +47,7 @@ export class Attempt implements Lease {
   private lost = false;
 
   constructor(
-    reservation: Reservation,
+    reservation: Pick<Reservation, 'scope' | 'endpoint' | 'key' | 'owner' | 'lease'>,
     policy: ResolvedPolicy,
     row: {
       id: string;
@@ -57,7 +67,8 @@ export class Attempt implements Lease {
     this.number = row.number;
     this.recoveryPoint = row.recoveryPoint;
     this.expiresAt = row.expiresAt;
-    this.recorded = row.recorded;
+    this.recorded = row.recorded.filter((phase) => phase.kind !== 'operation');
+    this.operationEnd = row.recorded.find((phase) => phase.kind === 'operation');
   }
 
   get leaseLost(): boolean {

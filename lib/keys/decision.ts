@@ -8,8 +8,8 @@ import type { FoundKey } from './key-store.js';
 export type Decision =
   | { kind: 'run'; attempt: Attempt }
   | { kind: 'replay'; answer: Answer; expiresAt: Date | null }
-  | { kind: 'accepted'; runningFor: number }
-  | { kind: 'inProgress'; runningFor: number }
+  | { kind: 'accepted'; id: string; runningFor: number }
+  | { kind: 'inProgress'; id: string; runningFor: number }
   | { kind: 'mismatch' }
   | { kind: 'unknown'; reconcileIn: number | null }
   | { kind: 'gone' }

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import type { KeyStatus } from './key-status.js';
 
 /**
@@ -8,6 +8,11 @@ import type { KeyStatus } from './key-status.js';
  */
 @Entity('idempotency_keys')
 @Unique('uq_idempotency_keys', ['scope', 'endpoint', 'key'])
+@Index('ix_idempotency_keys_expiry', ['expiresAt'])
+@Index('ix_idempotency_keys_resume', ['resumeAfter'], { where: 'resume_after IS NOT NULL' })
+@Index('ix_idempotency_keys_reconcile', ['reconcileAfter'], {
+  where: 'reconcile_after IS NOT NULL',
+})
 @Check(
   'ck_idempotency_keys_status',
   `status IN ('pending', 'in_progress', 'completed', 'failed_retryable', 'unknown', 'expired')`,
@@ -80,6 +85,17 @@ export class IdempotencyKey {
 
   @Column('json', { nullable: true })
   input!: unknown;
+
+  /** When the jobs may look at it again; null for a key that nobody has to look at. */
+  @Column('timestamptz', { name: 'resume_after', nullable: true })
+  resumeAfter!: Date | null;
+
+  /** The route's policies that the jobs need; null is the default. */
+  @Column('text', { name: 'on_abandoned', nullable: true })
+  onAbandoned!: 'resume' | null;
+
+  @Column('text', { name: 'on_expired', nullable: true })
+  onExpired!: 'gone' | null;
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })
   createdAt!: Date;

@@ -15,6 +15,8 @@ export interface Reservation {
   owner: string;
   lease: number;
   retention: number | null;
+  onAbandoned: 'resume' | 'unknown';
+  onExpired: 'forget' | 'gone';
 }
 
 /** A key as a statement found it. Everything about time was compared on the database's clock. */
@@ -39,6 +41,9 @@ export interface FoundKey {
   answer: Answer | undefined;
 }
 
+/** What identifies a state of a key: a statement that names it fails if anything happened since. */
+export type SeenKey = Pick<FoundKey, 'id' | 'owner' | 'attempt' | 'lockedUntil'>;
+
 export type ReserveResult =
   | { kind: 'reserved'; id: string; expiresAt: Date | null }
   | { kind: 'found'; key: FoundKey }
@@ -56,6 +61,8 @@ export interface Ending {
   responseBody: Buffer | null;
   errorCode: string | null;
   retention: number | null;
+  /** When the completer may try, if the key has an operation; null for never. */
+  resumeIn: number | null;
 }
 
 /** The right to run a key, as held by an attempt of this process. */
@@ -82,12 +89,16 @@ export class KeyStore {
     const rows = await this.database.query<ReserveRow>(
       `WITH wanted AS (
          SELECT *
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[])
-           WITH ORDINALITY AS w (scope, endpoint, key, fingerprint, owner, lease, retention, position)
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[],
+                     $8::text[], $9::text[])
+           WITH ORDINALITY
+           AS w (scope, endpoint, key, fingerprint, owner, lease, retention, on_abandoned, on_expired, position)
        ), reserved AS (
-         INSERT INTO ${this.keys} (scope, endpoint, key, fingerprint, owner, locked_until, expires_at)
+         INSERT INTO ${this.keys}
+           (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired)
          SELECT scope, endpoint, key, fingerprint, owner,
-                now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond'
+                now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond',
+                on_abandoned, on_expired
          FROM wanted
          ORDER BY scope, endpoint, key
          ON CONFLICT (scope, endpoint, key) DO NOTHING
@@ -124,6 +135,8 @@ export class KeyStore {
         wanted.map((w) => w.owner),
         wanted.map((w) => w.lease),
         wanted.map((w) => w.retention),
+        wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
+        wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
       ],
     );
     return rows.map(toReserveResult);
@@ -135,13 +148,14 @@ export class KeyStore {
    * stalled owner may have come back to life and recorded a further phase, which
    * the new attempt would not know of; the lease tells, since phases renew it.
    */
-  async takeOver(seen: FoundKey, owner: string, lease: number): Promise<boolean> {
+  async takeOver(seen: SeenKey, owner: string, lease: number): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.keys}
        SET status = 'in_progress', owner = $4, attempt = attempt + 1, last_run_at = now(),
-           locked_until = now() + $5::float8 * interval '1 millisecond', last_error_code = NULL
+           locked_until = now() + $5::float8 * interval '1 millisecond', last_error_code = NULL,
+           resume_after = now() + $5::float8 * interval '1 millisecond' -- for the sweeper, should it die again
        WHERE id = $1 AND owner = $2 AND attempt = $3 AND extract(epoch FROM locked_until) = $6::numeric
-         AND (status = 'failed_retryable' OR (status = 'in_progress' AND locked_until <= now()))
+         AND (status IN ('failed_retryable', 'pending') OR (status = 'in_progress' AND locked_until <= now()))
        RETURNING id`,
       [seen.id, seen.owner, seen.attempt, owner, lease, seen.lockedUntil],
     );
@@ -149,10 +163,10 @@ export class KeyStore {
   }
 
   /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
-  async declareUnknown(seen: FoundKey, errorCode: string): Promise<void> {
+  async declareUnknown(seen: SeenKey, errorCode: string): Promise<void> {
     await this.database.query(
       `UPDATE ${this.keys}
-       SET status = 'unknown', last_error_code = $4, reconcile_after = now()
+       SET status = 'unknown', last_error_code = $4, reconcile_after = now(), resume_after = NULL
        WHERE id = $1 AND owner = $2 AND attempt = $3 AND extract(epoch FROM locked_until) = $5::numeric
          AND (status = 'failed_retryable' OR (status = 'in_progress' AND locked_until <= now()))`,
       [seen.id, seen.owner, seen.attempt, errorCode, seen.lockedUntil],
@@ -179,8 +193,9 @@ export class KeyStore {
     const rows = await this.database.query<{ id: string; expiresAt: Date | null }>(
       `WITH ended AS (
          SELECT *
-         FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::text[], $6::bytea[], $7::text[], $8::float8[])
-           AS e (id, owner, status, response_status, response_headers, response_body, error_code, retention)
+         FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::text[], $6::bytea[], $7::text[], $8::float8[],
+                     $9::float8[])
+           AS e (id, owner, status, response_status, response_headers, response_body, error_code, retention, resume_in)
        ), recorded AS (
          UPDATE ${this.keys} k
          SET status = e.status,
@@ -191,6 +206,10 @@ export class KeyStore {
              response_version = CASE WHEN e.status = 'completed' THEN ${RESPONSE_VERSION} END,
              last_error_code = e.error_code,
              reconcile_after = CASE WHEN e.status = 'unknown' THEN now() END,
+             resume_after = CASE
+               WHEN e.status = 'failed_retryable' AND k.operation IS NOT NULL
+               THEN now() + e.resume_in * interval '1 millisecond'
+             END,
              completed_at = CASE WHEN e.status = 'completed' THEN now() END,
              expires_at = CASE
                WHEN e.status = 'completed'
@@ -215,6 +234,7 @@ export class KeyStore {
         endings.map((e) => e.responseBody),
         endings.map((e) => e.errorCode),
         endings.map((e) => e.retention),
+        endings.map((e) => e.resumeIn),
       ],
     );
     return new Map(rows.map((row) => [row.id, { expiresAt: row.expiresAt }]));
@@ -286,6 +306,22 @@ export class KeyStore {
        WHERE k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'`,
       [leases.map((l) => l.id), leases.map((l) => l.owner)],
     );
+  }
+
+  /** Leaves the operation of an attempt to a worker. False: the lease is lost. */
+  async park(
+    attempt: Omit<Lease, 'lease'>,
+    operation: string,
+    input: string | undefined,
+  ): Promise<boolean> {
+    const rows = await this.database.query(
+      `UPDATE ${this.keys}
+       SET status = 'pending', operation = $3, input = $4::json, locked_until = now(), resume_after = now()
+       WHERE id = $1 AND owner = $2 AND status IN ('in_progress', 'pending')
+       RETURNING id`,
+      [attempt.id, attempt.owner, operation, input ?? null],
+    );
+    return rows.length === 1;
   }
 
   /** Moves the clock of a key whose attempt is dead, for the testing kit: nobody waits for its lease then. */

@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
+import { resumeIn } from '../background/completer.options.js';
 import { faultPoint } from '../fault-points.js';
 import type { ObservedAnswer } from '../response/answer.js';
-import { leaseLost, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
+import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
 import type { Attempt } from './attempt.js';
 import type { Ending, KeyStore } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
@@ -11,6 +12,8 @@ import type { WaitingRoom } from './waiting-room.js';
 /** What became of an attempt, once it is on record. */
 export interface Recorded {
   final: boolean;
+  /** A worker goes on; the client gets 202. */
+  parked?: boolean;
   expiresAt: Date | null;
 }
 
@@ -35,6 +38,12 @@ export class Recorder {
       if (!attempt.began) {
         await this.insist(attempt, () => this.keys.giveBack(attempt));
         return { final: false, expiresAt: null };
+      }
+      if (attempt.parked) {
+        const { name, input } = attempt.operation!;
+        const parked = await this.insist(attempt, () => this.keys.park(attempt, name, input));
+        if (!parked) throw leaseLost();
+        return { final: false, parked: true, expiresAt: null };
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
       await faultPoint('recording:before', attempt);
@@ -94,6 +103,7 @@ export function endingOf(
     responseHeaders: null,
     responseBody: null,
     retention: attempt.policy.retention,
+    resumeIn: resumeIn(attempt.number),
   };
   const { status } = observed;
   if (attempt.doubt) {
@@ -122,6 +132,6 @@ export function endingOf(
  * guess, whatever the handler made of the error.
  */
 function assertHonest(repeatable: boolean, status: number): void {
-  if (repeatable && status >= 500) return;
-  throw outcomeUnknown();
+  if (!repeatable) throw outcomeUnknown();
+  if (status < 500) throw outcomeOpen();
 }

@@ -101,10 +101,10 @@ export class Reservations {
             continue;
           }
           const kind = policy.onInProgress === 'accept' ? 'accepted' : 'inProgress';
-          return { kind, runningFor: step.runningFor };
+          return { kind, id: key.id, runningFor: step.runningFor };
         }
         case 'pending':
-          return { kind: 'accepted', runningFor: step.runningFor };
+          return { kind: 'accepted', id: key.id, runningFor: step.runningFor };
         default:
           return step;
       }

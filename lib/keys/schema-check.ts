@@ -18,8 +18,8 @@ export async function checkSchema(
   const missing = entitiesIn(schema).filter((entity) => !dataSource.hasMetadata(entity));
   if (missing.length > 0) {
     throw new IdempotencyConfigurationError(
-      'entities: the data source does not know IdempotencyKey and IdempotencyPhase. ' +
-        'Set autoLoadEntities: true in TypeOrmModule.forRoot(), or add both to its entities.',
+      'entities: the data source does not know the entities of this module. ' +
+        'Set autoLoadEntities: true in TypeOrmModule.forRoot(), or add ...idempotencyEntities to its entities.',
     );
   }
   for (const { migration, table, columns } of schemaSteps) {

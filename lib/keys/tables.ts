@@ -1,8 +1,12 @@
 import { Entity } from 'typeorm';
+import { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import { belongsToKey, IdempotencyPhase } from '../phases/idempotency-phase.entity.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 
 type EntityClass = new () => object;
+
+/** All entities of this package, for a data source that lists its entities by hand. */
+export const idempotencyEntities: EntityClass[] = [IdempotencyKey, IdempotencyPhase, OutboxMessage];
 
 const inSchema = new Map<string, EntityClass[]>();
 
@@ -11,18 +15,23 @@ const inSchema = new Map<string, EntityClass[]>();
  * so it needs classes of its own; they are made once per schema.
  */
 export function entitiesIn(schema: string | undefined): EntityClass[] {
-  if (schema === undefined) return [IdempotencyKey, IdempotencyPhase];
+  if (schema === undefined) return idempotencyEntities;
   let entities = inSchema.get(schema);
   if (!entities) {
     class IdempotencyKeyInSchema extends IdempotencyKey {}
     class IdempotencyPhaseInSchema extends IdempotencyPhase {}
+    class OutboxMessageInSchema extends OutboxMessage {}
     Entity('idempotency_keys', { schema })(IdempotencyKeyInSchema);
     Entity('idempotency_phases', { schema })(IdempotencyPhaseInSchema);
+    Entity('idempotency_outbox', { schema })(OutboxMessageInSchema);
     belongsToKey(() => IdempotencyKeyInSchema)(
       IdempotencyPhaseInSchema.prototype,
       'idempotencyKey',
     );
-    inSchema.set(schema, (entities = [IdempotencyKeyInSchema, IdempotencyPhaseInSchema]));
+    inSchema.set(
+      schema,
+      (entities = [IdempotencyKeyInSchema, IdempotencyPhaseInSchema, OutboxMessageInSchema]),
+    );
   }
   return entities;
 }

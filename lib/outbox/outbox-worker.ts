@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
+import { backoff } from '../background/backoff.js';
 import { isConnectionLoss } from '../keys/database.js';
 import { persist } from '../keys/persistence.js';
 import type { ClaimedMessage, OutboxStore } from './outbox-store.js';
@@ -79,8 +80,7 @@ export class OutboxWorker {
       );
       return null;
     }
-    const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempts - 1));
-    return pause * (0.5 + Math.random());
+    return backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE);
   }
 
   /** A delivery that could not be noted happens again when the lease lapses: at least once. */

@@ -15,6 +15,7 @@ import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from './phase-record.js';
 import { phaseScope } from './phase-scope.js';
 import type { PhaseStore } from './phase-store.js';
+import { rejectionFrom, rejectionOf } from './rejection.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
 import { isReconciliation, type Reconcilers, type Reconciliation } from './reconciler.js';
 
@@ -78,6 +79,7 @@ export class ForeignRun<R, T> {
     if (inDoubt !== 'reconcile') throw this.doubt(false);
     const reconciliation = await this.reconcile();
     if (reconciliation.outcome === 'executed') return { result: reconciliation.result as R };
+    if (reconciliation.outcome === 'rejected') throw await this.reject(reconciliation.error);
     if (reconciliation.outcome === 'unknown') throw this.doubt(false);
     return undefined;
   }
@@ -129,13 +131,13 @@ export class ForeignRun<R, T> {
       throw error;
     }
     if (error instanceof HttpException && error.getStatus() < 500) {
-      await this.end('rejected', this.rejection(error));
-      throw error;
+      throw await this.reject(error);
     }
     const { inDoubt = 'stop' } = this.phase;
     if (inDoubt === 'reconcile' && this.place.attempt) {
       const reconciliation = await this.reconcile();
       if (reconciliation.outcome === 'executed') return { result: reconciliation.result as R };
+      if (reconciliation.outcome === 'rejected') throw await this.reject(reconciliation.error);
       if (reconciliation.outcome === 'not_executed') {
         await this.end('withdrawn');
         this.stop('not_executed');
@@ -148,10 +150,16 @@ export class ForeignRun<R, T> {
   /** A no that cannot be stored would not be there for a resume, which then would ask again. */
   private rejection(error: HttpException): string | undefined {
     try {
-      return rejectionOf(error, this.place.name);
+      return rejectionOf(error, `The exception that ended phase "${this.place.name}"`);
     } catch (unstorable) {
       throw this.doubt(this.phase.inDoubt === 'repeat', unstorable);
     }
+  }
+
+  /** A definite no: a resume throws it again, without asking. */
+  private async reject(error: HttpException): Promise<HttpException> {
+    await this.end('rejected', this.rejection(error));
+    return error;
   }
 
   /** A refused connection now says nothing about what an earlier attempt's call did. */
@@ -260,20 +268,4 @@ export class ForeignRun<R, T> {
   private stop(why: StopReason): void {
     this.journal.stopAt(this.place.name, why);
   }
-}
-
-function rejectionOf(error: HttpException, phase: string): string | undefined {
-  const { name, message } = error;
-  const rejection = { status: error.getStatus(), response: error.getResponse(), name, message };
-  return toJson(rejection, `The exception that ended phase "${phase}"`);
-}
-
-function rejectionFrom(result: string | undefined): HttpException {
-  const { status, response, ...texts } = fromJson(result) as {
-    status: number;
-    response: string | Record<string, unknown>;
-    name: string;
-    message: string;
-  };
-  return Object.assign(new HttpException(response, status), texts);
 }

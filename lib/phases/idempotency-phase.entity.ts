@@ -23,7 +23,7 @@ export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecor
 
 /** One phase of one key: what was begun, under which effect key, and what came of it. */
 @Entity('idempotency_phases')
-@Check('ck_idempotency_phases_kind', `kind IN ('local', 'foreign')`)
+@Check('ck_idempotency_phases_kind', `kind IN ('local', 'foreign', 'operation')`)
 @Check('ck_idempotency_phases_state', `state IN ('intended', 'withdrawn', 'finished', 'rejected')`)
 export class IdempotencyPhase {
   @PrimaryColumn('bigint', { name: 'key_id', primaryKeyConstraintName: 'pk_idempotency_phases' })

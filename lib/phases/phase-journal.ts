@@ -93,6 +93,7 @@ export class PhaseJournal {
     if (earlier && (earlier.name !== name || earlier.kind !== kind)) {
       throw new PhaseUsageError(
         `Phase "${name}" (${kind}) cannot start: an earlier attempt of this request recorded other phases here, and a resume has to take the same road. ` +
+          (earlier.name === name ? `It was recorded as ${earlier.kind}. ` : '') +
           `Recorded: ${list(this.recorded.map((phase) => phase.name))}. Reached now: ${list([...this.reached, name])}. ` +
           'Phases must not be renamed, reordered or made conditional while requests that began before can still be retried.',
       );

@@ -1,4 +1,5 @@
-export type PhaseKind = 'local' | 'foreign';
+/** `operation`: the result of a whole resumable operation that was completed without its client. */
+export type PhaseKind = 'local' | 'foreign' | 'operation';
 
 /**
  * `intended`: a foreign call was begun and its outcome is not recorded (in doubt

@@ -3,6 +3,12 @@ import type { Attempt } from '../keys/attempt.js';
 import type { Database } from '../keys/database.js';
 import type { InDoubt, PhaseKind, PhaseRecord, PhaseState } from './phase-record.js';
 
+/** In `last_error_code`: nothing is left to do but to answer, should the client come back. */
+export const OPERATION_FINISHED = 'operation_finished';
+
+/** Behind every phase. */
+const LAST_POSITION = 2_147_483_647;
+
 /** A foreign call about to be made. */
 export interface Intent {
   name: string;
@@ -67,7 +73,8 @@ export class PhaseStore {
     const [row] = await this.database.query<{ startedAt: Date }>(
       `WITH fence AS (
          UPDATE ${this.keys}
-         SET locked_until = clock_timestamp() + $3::float8 * interval '1 millisecond'
+         SET locked_until = clock_timestamp() + $3::float8 * interval '1 millisecond',
+             operation = coalesce(operation, $11), input = coalesce(input, $12::json)
          WHERE id = $1 AND owner = $2 AND status = 'in_progress'
          RETURNING id
        )
@@ -95,6 +102,8 @@ export class PhaseStore {
         intent.inDoubt,
         intent.keyValidFor,
         intent.request ?? null,
+        attempt.operation?.name ?? null,
+        attempt.operation?.input ?? null,
       ],
     );
     return row;
@@ -120,6 +129,31 @@ export class PhaseStore {
   }
 
   /**
+   * Records the end of an operation that was completed without its client. The
+   * key stays open: the client's retry renders and stores the answer.
+   */
+  async finishOperation(
+    attempt: Attempt,
+    state: 'finished' | 'rejected',
+    result: string | undefined,
+  ): Promise<boolean> {
+    const rows = await this.database.query(
+      `WITH fence AS (
+         UPDATE ${this.keys}
+         SET status = 'failed_retryable', last_error_code = '${OPERATION_FINISHED}', resume_after = NULL
+         WHERE id = $1 AND owner = $2 AND status = 'in_progress'
+         RETURNING id, operation
+       )
+       INSERT INTO ${this.phases} (key_id, name, position, kind, state, attempt, result, finished_at)
+       SELECT id, 'operation:' || operation, ${LAST_POSITION}, 'operation', $3, $4, $5::json, clock_timestamp()
+       FROM fence
+       RETURNING key_id`,
+      [attempt.id, attempt.owner, state, attempt.number, result ?? null],
+    );
+    return rows.length === 1;
+  }
+
+  /**
    * How this attempt ended a phase, if it did. Asked after a lost connection:
    * the lock waits until the transaction that may still be committing is over.
    */
@@ -140,7 +174,8 @@ export class PhaseStore {
     return `WITH fence AS (
         UPDATE ${this.keys}
         SET recovery_point = CASE WHEN $7 = 'finished' THEN $4 ELSE recovery_point END,
-            locked_until = clock_timestamp() + $3::float8 * interval '1 millisecond'
+            locked_until = clock_timestamp() + $3::float8 * interval '1 millisecond',
+            operation = coalesce(operation, $10), input = coalesce(input, $11::json)
         WHERE id = $1 AND owner = $2 AND status = 'in_progress'
         RETURNING id
       )
@@ -165,6 +200,8 @@ export class PhaseStore {
       ending.state,
       attempt.number,
       ending.result ?? null,
+      attempt.operation?.name ?? null,
+      attempt.operation?.input ?? null,
     ];
   }
 }

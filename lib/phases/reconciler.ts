@@ -1,4 +1,4 @@
-import { Injectable, SetMetadata } from '@nestjs/common';
+import { HttpException, Injectable, SetMetadata } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
 import { markedMethods } from '../marked-methods.js';
@@ -19,16 +19,20 @@ export interface DoubtfulEffect {
 
 /**
  * What became of it. A payment that exists but was declined is executed, with
- * that result. `not_executed` is a promise that the call will not take effect
- * later either: if the other system might still be busy with it, the answer is
- * `unknown`.
+ * that result, or rejected, if the call would have thrown that exception.
+ * `not_executed` is a promise that the call will not take effect later either: if
+ * the other system might still be busy with it, the answer is `unknown`.
  */
 export type Reconciliation =
-  { outcome: 'executed'; result: unknown } | { outcome: 'not_executed' } | { outcome: 'unknown' };
+  | { outcome: 'executed'; result: unknown }
+  | { outcome: 'rejected'; error: HttpException }
+  | { outcome: 'not_executed' }
+  | { outcome: 'unknown' };
 
 /** What a method answers is only known when it has answered. */
 export function isReconciliation(answer: unknown): answer is Reconciliation {
-  const outcome = (answer as Partial<Reconciliation> | undefined | null)?.outcome;
+  const { outcome, error } = (answer ?? {}) as { outcome?: unknown; error?: unknown };
+  if (outcome === 'rejected') return error instanceof HttpException;
   return outcome === 'executed' || outcome === 'not_executed' || outcome === 'unknown';
 }
 
@@ -41,10 +45,10 @@ export type ReconcilerMethod = (effect: DoubtfulEffect) => Promise<Reconciliatio
  */
 export function Reconciler(
   recoveryPoint: string,
-): (
+): <M extends ReconcilerMethod>(
   target: object,
   property: string | symbol,
-  descriptor: TypedPropertyDescriptor<ReconcilerMethod>,
+  descriptor: TypedPropertyDescriptor<M>,
 ) => void {
   return SetMetadata(RECONCILER, recoveryPoint);
 }

@@ -25,7 +25,7 @@ export async function readRequest(
     params: request.params,
     url: request.originalUrl ?? request.url,
     contentType: request.headers['content-type'] as string | undefined,
-    body: request.body,
+    body: parsed(request.body),
   };
   return {
     endpoint: policy.keyspace === 'endpoint' ? `${request.method} ${route}` : '',
@@ -33,4 +33,10 @@ export async function readRequest(
       ? customFingerprint(input, await policy.fingerprint(request, context))
       : fingerprint(input),
   };
+}
+
+/** A stream (Fastify parsers may pass one on) is left to the handler: what nobody has read cannot be compared. */
+function parsed(body: unknown): unknown {
+  const isStream = typeof (body as { pipe?: unknown } | null | undefined)?.pipe === 'function';
+  return isStream ? undefined : body;
 }

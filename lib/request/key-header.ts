@@ -8,7 +8,6 @@ interface IncomingHeaders {
   headers: Record<string, string | string[] | undefined>;
   /** Each header line by itself; Node joins them in `headers`. */
   headersDistinct?: Record<string, string[] | undefined>;
-  rawHeaders?: string[];
 }
 
 /**

@@ -36,7 +36,7 @@ function faultOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return String(value);
   if (typeof value !== 'string') return `a value of type ${typeof value}`;
   if (value === '') return 'an empty string';
-  if (value.includes('\0')) return 'a string with a NUL character, which PostgreSQL cannot store';
+  if (value.includes('\0')) return 'a string with a NUL character';
   // UTF-8 has no form for them: all would be stored as the same replacement character.
   if (/\p{Surrogate}/u.test(value)) return 'a string with half of a surrogate pair';
   const bytes = Buffer.byteLength(value);

@@ -2,13 +2,14 @@ import type { Answer } from './answer.js';
 import { retryAfterSeconds } from './problems.js';
 
 /** 202: the work goes on, ask again. Not a problem, so it has the same shape in every dialect. */
-export function acceptedAnswer({ runningFor }: { runningFor: number }): Answer {
+export function acceptedAnswer({ runningFor }: { runningFor: number }, location?: string): Answer {
   return {
     status: 202,
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-store',
       'retry-after': String(retryAfterSeconds(runningFor)),
+      ...(location !== undefined && { location }),
     },
     body: Buffer.from(
       JSON.stringify({

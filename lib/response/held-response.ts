@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer, ObservedAnswer, Verdict } from './answer.js';
-import { CollectedBody, toBuffer } from './collected-body.js';
 import { EarlyFinish } from './early-finish.js';
 import type { HoldOptions } from './http-platform.js';
 import {
@@ -10,9 +9,10 @@ import {
   type OriginalMethods,
 } from './intercepted-response.js';
 import { OwedDrain } from './owed-drain.js';
-import { applyWriteHead, readHead, type Head } from './raw-head.js';
-import { copyHeaders, hasNoContent, resetHeaders, type Headers } from './response-headers.js';
+import { restoreHead } from './raw-head.js';
+import { copyHeaders, type Headers } from './response-headers.js';
 import { writeAnswer } from './write-answer.js';
+import { WrittenAnswer } from './written-answer.js';
 
 /**
  * How long after the handler's end an answer may still come when its client has
@@ -42,13 +42,11 @@ type Phase =
  * before they change it, and what is let go still passes through them.
  */
 export class HeldResponse implements Interceptor {
-  handlerHasEnded = false;
   private phase: Phase = 'holding';
+  private handlerHasEnded = false;
   private closed: boolean;
-  private head: Head | undefined;
-  private complete = false;
-  private readonly body = new CollectedBody();
 
+  private readonly written: WrittenAnswer;
   private readonly original: OriginalMethods;
   private readonly surroundings: Headers;
   private readonly finishListeners: readonly unknown[];
@@ -61,6 +59,7 @@ export class HeldResponse implements Interceptor {
     private readonly options: HoldOptions,
     private readonly brokenOffAfterMs: number,
   ) {
+    this.written = new WrittenAnswer(raw);
     this.surroundings = copyHeaders(raw.getHeaders());
     this.finishListeners = raw.rawListeners('finish');
     this.original = interceptResponse(raw, this);
@@ -70,15 +69,19 @@ export class HeldResponse implements Interceptor {
     void options.handlerEnded.then(this.onHandlerEnd);
   }
 
+  get isOpen(): boolean {
+    return this.phase === 'open';
+  }
+
   /** True as soon as an answer was given, or a later error would overwrite it while it waits. */
   get headersSent(): boolean {
     if (this.hasLeft()) return ownView(this.raw, 'headersSent');
-    return this.head !== undefined || this.phase === 'claimed';
+    return this.written.head !== undefined || this.phase === 'claimed';
   }
 
   get writableEnded(): boolean {
     if (this.hasLeft()) return ownView(this.raw, 'writableEnded');
-    return this.complete || this.phase === 'claimed';
+    return this.written.complete || this.phase === 'claimed';
   }
 
   writeHead(args: unknown[]): unknown {
@@ -87,30 +90,19 @@ export class HeldResponse implements Interceptor {
     if (phase === 'open' || (phase === 'replaced' && !this.headersSent)) {
       return this.original.writeHead.apply(raw, args);
     }
-    if (phase === 'holding' && this.head === undefined) {
-      applyWriteHead(raw, args);
-      this.head = readHead(raw);
-    }
+    if (phase === 'holding') this.written.beginWith(args);
     return raw;
   }
 
   flushHeaders(): void {
     if (this.phase === 'open') this.original.flushHeaders.call(this.raw);
-    else if (this.phase === 'holding') this.head ??= readHead(this.raw);
+    else if (this.phase === 'holding') this.written.begin();
   }
 
   write(args: unknown[]): boolean {
     if (this.phase === 'open') return this.original.write.apply(this.raw, args);
     if (!this.isBeingWritten()) return true;
-
-    const [chunk, second, third] = args;
-    // A copy: the writer may reuse its buffer as soon as it believes it written.
-    const bytes = Buffer.from(toBuffer(chunk, second));
-    this.head ??= readHead(this.raw);
-    this.body.push(bytes);
-    const written = typeof second === 'function' ? second : third;
-    if (typeof written === 'function') process.nextTick(written as () => void);
-
+    this.written.add(args);
     this.advance();
     // Before the handler's end no writer has to wait: the handler may be waiting
     // for it, and room is made only after the handler's end.
@@ -120,21 +112,12 @@ export class HeldResponse implements Interceptor {
   }
 
   end(args: unknown[]): unknown {
-    const { raw } = this;
-    if (this.phase === 'open') return this.original.end.apply(raw, args);
-    if (!this.isBeingWritten()) return raw;
-
-    const [chunk, encoding] = args;
-    const hasChunk = chunk !== undefined && chunk !== null && typeof chunk !== 'function';
-    const bytes = hasChunk ? toBuffer(chunk, encoding) : undefined;
-    this.head ??= readHead(raw);
-    if (bytes) this.body.push(bytes);
-    const finished = args.find((arg) => typeof arg === 'function');
-    if (finished) raw.once('finish', finished as () => void);
-    this.complete = true;
+    if (this.phase === 'open') return this.original.end.apply(this.raw, args);
+    if (!this.isBeingWritten()) return this.raw;
+    this.written.end(args);
     if (!this.handlerHasEnded) this.announceFinish();
     this.advance();
-    return raw;
+    return this.raw;
   }
 
   /**
@@ -142,7 +125,7 @@ export class HeldResponse implements Interceptor {
    * that comes too late, because an answer was given already.
    */
   claim(): boolean {
-    if (this.phase !== 'holding' || this.head !== undefined) return false;
+    if (this.phase !== 'holding' || this.written.head !== undefined) return false;
     this.phase = 'claimed';
     clearTimeout(this.brokenOffTimer);
     return true;
@@ -167,16 +150,12 @@ export class HeldResponse implements Interceptor {
     this.phase = 'open';
   }
 
-  get isOpen(): boolean {
-    return this.phase === 'open';
-  }
-
   private hasLeft(): boolean {
     return this.phase === 'open' || this.phase === 'replaced';
   }
 
   private isBeingWritten(): boolean {
-    return (this.phase === 'holding' || this.phase === 'settling') && !this.complete;
+    return (this.phase === 'holding' || this.phase === 'settling') && !this.written.complete;
   }
 
   private isSettling(): boolean {
@@ -198,12 +177,24 @@ export class HeldResponse implements Interceptor {
     if (this.phase === 'holding') this.settleWritten();
   };
 
+  /** A moment later: most handlers are through by then, and nobody waits for `finish`. */
+  private announceFinish(): void {
+    process.nextTick(this.onStillRunning);
+  }
+
+  private readonly onStillRunning = (): void => {
+    if (!this.handlerHasEnded) {
+      this.earlyFinish ??= new EarlyFinish(this.raw, this.finishListeners);
+    }
+  };
+
   /** Settles what was written as soon as there is nothing left to wait for. */
   private advance(): void {
+    const { written } = this;
     if (this.phase !== 'holding' || !this.handlerHasEnded) return;
-    if (this.complete || this.body.size > this.options.maxBytes) this.settleWritten();
+    if (written.complete || written.size > this.options.maxBytes) this.settleWritten();
     // Pipes let go of a closed response: what was begun will not be ended.
-    else if (this.closed && this.head !== undefined) this.settleWritten();
+    else if (this.closed && written.head !== undefined) this.settleWritten();
     else if (this.closed) {
       this.brokenOffTimer ??= setTimeout(this.onBrokenOff, this.brokenOffAfterMs);
     }
@@ -212,57 +203,45 @@ export class HeldResponse implements Interceptor {
   private settleWritten(): void {
     this.phase = 'settling';
     clearTimeout(this.brokenOffTimer);
-    const head = (this.head ??= readHead(this.raw));
-    const body = this.wholeBody(head.status);
+    const observed = this.written.observe(this.options.maxBytes);
     this.options
-      .settle({ status: head.status, headers: head.headers, body })
-      .then((verdict) => this.carryOut(verdict, head, body))
+      .settle(observed)
+      .then((verdict) => {
+        if (verdict.kind === 'replace') this.replace(verdict.answer);
+        else this.release(verdict.headers, observed.body);
+      })
       // A client that waits for ever cannot retry: rather cut the connection.
       .catch((error: Error) => this.raw.destroy(error));
   }
 
-  /** Undefined if the body is too large, or not all there. */
-  private wholeBody(status: number): Buffer | undefined {
-    if (!this.complete) return undefined;
-    if (hasNoContent(status)) return Buffer.alloc(0);
-    return this.body.size > this.options.maxBytes ? undefined : this.body.whole();
-  }
-
-  private carryOut(verdict: Verdict, head: Head, body: Buffer | undefined): void {
-    if (verdict.kind === 'replace') return this.replace(verdict.answer);
+  private release(ourHeaders: Record<string, string>, body: Buffer | undefined): void {
     const { raw, original } = this;
     this.phase = 'open';
-    raw.statusCode = head.status;
-    if (raw.statusMessage !== head.message) raw.statusMessage = head.message!;
-    resetHeaders(raw, head.headers);
-    for (const name in verdict.headers) raw.setHeader(name, verdict.headers[name]!);
+    // Whatever came after the head was sent must not show in it.
+    restoreHead(raw, this.written.head!);
+    for (const name in ourHeaders) raw.setHeader(name, ourHeaders[name]!);
 
-    if (body === undefined) this.flush();
+    const chunks = this.written.take();
+    if (body === undefined) this.flush(chunks);
     else if (body.length > 0) original.end.call(raw, body);
     else original.end.call(raw);
-    this.body.take();
   }
 
   /** Lets go of a body that was not kept, and of the rest of it as it comes. */
-  private flush(): void {
-    const { raw, original } = this;
-    const chunks = this.body.take();
+  private flush(chunks: Buffer[]): void {
     if (this.closed) return;
+    const { raw, original } = this;
     let blocked = false;
     for (const chunk of chunks) blocked = !original.write.call(raw, chunk);
-    if (this.complete) original.end.call(raw);
+    if (this.written.complete) original.end.call(raw);
     else this.owedDrain?.pay(blocked);
   }
 
   private replace(answer: Answer): void {
+    this.written.take();
     this.phase = 'open';
-    this.body.take();
     writeAnswer(this.raw, answer, this.surroundings);
     this.phase = 'replaced';
     this.owedDrain?.pay(false);
-  }
-
-  private announceFinish(): void {
-    this.earlyFinish ??= new EarlyFinish(this.raw, this.finishListeners);
   }
 }

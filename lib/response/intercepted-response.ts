@@ -18,6 +18,24 @@ export interface OriginalMethods {
   end(...args: unknown[]): unknown;
 }
 
+const interceptorOf = Symbol('interceptor');
+type Intercepted = ServerResponse & { [interceptorOf]: Interceptor };
+
+// Made once: a getter of its own for each response would cost more than all the
+// rest, because every response would then have a shape of its own.
+const headersSent: PropertyDescriptor & ThisType<Intercepted> = {
+  configurable: true,
+  get() {
+    return this[interceptorOf].headersSent;
+  },
+};
+const writableEnded: PropertyDescriptor & ThisType<Intercepted> = {
+  configurable: true,
+  get() {
+    return this[interceptorOf].writableEnded;
+  },
+};
+
 /**
  * Puts an interceptor between the application and a node response. It stays for
  * the life of the response, since others may have wrapped these methods again.
@@ -25,15 +43,14 @@ export interface OriginalMethods {
 export function interceptResponse(raw: ServerResponse, interceptor: Interceptor): OriginalMethods {
   const { writeHead, flushHeaders, write, end } = raw;
   Object.assign(raw, {
+    [interceptorOf]: interceptor,
     writeHead: (...args: unknown[]) => interceptor.writeHead(args),
     flushHeaders: () => interceptor.flushHeaders(),
     write: (...args: unknown[]) => interceptor.write(args),
     end: (...args: unknown[]) => interceptor.end(args),
   });
-  Object.defineProperties(raw, {
-    headersSent: { configurable: true, get: () => interceptor.headersSent },
-    writableEnded: { configurable: true, get: () => interceptor.writableEnded },
-  });
+  Object.defineProperty(raw, 'headersSent', headersSent);
+  Object.defineProperty(raw, 'writableEnded', writableEnded);
   return { writeHead, flushHeaders, write, end } as unknown as OriginalMethods;
 }
 

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import { copyHeaders, type Headers } from './response-headers.js';
+import { copyHeaders, resetHeaders, type Headers } from './response-headers.js';
 
 /** Status line and headers at the moment when the application considered them sent. */
 export interface Head {
@@ -9,13 +9,29 @@ export interface Head {
 }
 
 export function readHead(raw: ServerResponse): Head {
-  const status = raw.statusCode;
-  // Node finds this out when it writes, which is too late for the application's
-  // own error handling once the answer is held.
-  if (!(status >= 100 && status <= 999)) {
-    throw new RangeError(`Invalid status code: ${String(status)}`);
-  }
-  return { status, message: raw.statusMessage, headers: copyHeaders(raw.getHeaders()) };
+  const message = hasMessage(raw) ? raw.statusMessage : undefined;
+  return { status: raw.statusCode, message, headers: copyHeaders(raw.getHeaders()) };
+}
+
+/** Undoes whatever was changed since. */
+export function restoreHead(raw: ServerResponse, head: Head): void {
+  raw.statusCode = head.status;
+  if (hasMessage(raw)) raw.statusMessage = head.message ?? '';
+  resetHeaders(raw, head.headers);
+}
+
+/** A response of HTTP/2 has no such thing, and warns whoever asks for it. */
+export function hasMessage(raw: ServerResponse): boolean {
+  return Object.hasOwn(raw, 'statusMessage');
+}
+
+/**
+ * Node finds this out when it writes, which is too late for the application's own
+ * error handling once the answer is held.
+ */
+export function assertValid({ status }: Head): void {
+  if (status >= 100 && status <= 999) return;
+  throw new RangeError(`Invalid status code: ${String(status)}`);
 }
 
 type HeaderList = OutgoingHttpHeaders | OutgoingHttpHeader[] | [string, OutgoingHttpHeader][];

@@ -5,6 +5,9 @@ import { IdempotencyProblem, retryAfterSeconds } from './problems.js';
 /** Long enough for a look into the other system, short enough for a person at a screen. */
 const UNKNOWN_RETRY_AFTER = 30_000;
 
+/** The other system did not answer properly a moment ago; asking at once would often fail again. */
+const OPEN_RETRY_AFTER = 2_000;
+
 /** A failover takes seconds; asking at once only adds load to a database in trouble. */
 const STORE_RETRY_AFTER = 2_000;
 
@@ -55,6 +58,15 @@ export function outcomeUnknown(reconcileIn: number | null = null): IdempotencyPr
     'outcome_unknown',
     'An attempt was interrupted and it is not known whether it took effect. It is not repeated; the key is kept until the outcome has been found out.',
     retryAfterSeconds(wait),
+  );
+}
+
+/** The same where a retry may repeat what is in doubt, and so finds out. */
+export function outcomeOpen(): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'outcome_unknown',
+    'A step was interrupted and it is not known yet whether it took effect. Retry with the same key to find out and go on.',
+    retryAfterSeconds(OPEN_RETRY_AFTER),
   );
 }
 

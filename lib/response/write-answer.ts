@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from './answer.js';
+import { hasMessage } from './raw-head.js';
 import {
   hasNoContent,
   headersOfAnotherAnswer,
@@ -13,7 +14,7 @@ export function writeAnswer(raw: ServerResponse, answer: Answer, surroundings: H
   const headers = headersOfAnotherAnswer(surroundings, answer.headers);
   raw.statusCode = status;
   // The reason phrase of the original does not fit; node fills in the right one.
-  if (raw.statusMessage) raw.statusMessage = '';
+  if (hasMessage(raw)) raw.statusMessage = '';
 
   if (hasNoContent(status)) {
     resetHeaders(raw, headers);

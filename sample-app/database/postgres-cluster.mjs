@@ -19,6 +19,8 @@ export class PostgresCluster {
   lastLines = [];
   /** @type {EmbeddedPostgres | undefined} */
   #server;
+  /** Ours, and not one whose lock file we ran into. */
+  #running = false;
 
   /** @param {{ folder: string, durable: boolean, maxConnections: number }} options */
   constructor(options) {
@@ -37,6 +39,7 @@ export class PostgresCluster {
       this.#server = this.#onPort(port, password);
       try {
         await this.#server.start();
+        this.#running = true;
         return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
       } catch (error) {
         const taken = this.lastLines.some((line) => line.includes('could not bind'));
@@ -57,9 +60,10 @@ export class PostgresCluster {
   }
 
   async stop() {
-    const pid = this.#postmaster();
     // Without a living server, EmbeddedPostgres.stop() would wait for an exit
     // that has already happened.
+    if (!this.#running) return;
+    const pid = this.#postmaster();
     if (pid !== undefined && isAlive(pid)) await this.#server?.stop();
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { providePostgres } from '../database/embedded-postgres.mjs';
 import { migrate } from '../database/migrate.js';
 import { createScratchDatabase } from '../database/scratch-database.js';
+import { whenAskedToEnd } from '../processes/asked-to-end.js';
 import { startPaymentProvider } from '../processes/rocket-rides.js';
 import { UndoList } from '../processes/undo-list.js';
 import { CHAPTERS } from './chapters/index.js';
@@ -14,9 +15,7 @@ import { duration, paint, print } from './terminal.js';
 
 /** `npm run demo`: the story of the sample, told and checked. Exits 0 only if all of it held. */
 const undo = new UndoList();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void undo.run().then(() => process.exit(1)));
-}
+const askedToEnd = whenAskedToEnd();
 
 async function openStage(): Promise<Stage> {
   const begun = performance.now();
@@ -61,11 +60,17 @@ async function tellStory(stage: Stage): Promise<Verdict[]> {
   return verdicts;
 }
 
+async function demo(): Promise<boolean> {
+  return printSummary(await tellStory(await openStage()), CHAPTERS.length);
+}
+
 try {
-  const verdicts = await tellStory(await openStage());
-  process.exitCode = printSummary(verdicts, CHAPTERS.length) ? 0 : 1;
+  const held = await Promise.race([demo(), askedToEnd.then(() => false)]);
+  process.exitCode = held ? 0 : 1;
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }
 await undo.run();
+// What was still starting ends with us: its channel to this process closes.
+process.exit();

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Narrator } from './narrator.js';
 import { paint } from './terminal.js';
 
@@ -11,9 +12,10 @@ export interface Answer {
   status: number;
   /** The exact text, for comparing one answer with another. */
   text: string;
-  body: { [member: string]: unknown };
+  /** The members that the story looks at: of a ride, a tip or a problem. */
+  body: { id?: string; chargeId?: string; code?: string; title?: string; message?: string };
   replayed: boolean;
-  retryAfter: string | null;
+  retryAfter: number;
 }
 
 /** A client of the app that shows what it sends and gets. */
@@ -24,47 +26,31 @@ export class Rider {
     private readonly token: string,
   ) {}
 
-  async send({ path, key, body }: RiderRequest): Promise<Answer> {
+  async send(request: RiderRequest): Promise<Answer> {
     const begun = performance.now();
-    const response = await this.fetch({ path, key, body });
-    const text = await response.text();
-    const replayed = response.headers.get('idempotent-replayed') === 'true';
-    this.narrator.event(
-      performance.now() - begun,
-      `POST ${path} ${paint('gray', `key ${key}`)} → ${status(response.status)} ` +
-        `${paint('gray', text)}${replayed ? paint('magenta', ' (replayed)') : ''}`,
-    );
-    return {
-      status: response.status,
-      text,
-      body: JSON.parse(text) as Answer['body'],
-      replayed,
-      retryAfter: response.headers.get('retry-after'),
-    };
+    const answer = await this.ask(request);
+    this.narrator.event(performance.now() - begun, describe(request, answer));
+    return answer;
   }
 
   /**
-   * Repeats a request as a well-behaved client does: for as long as the answer is
-   * "still in progress". How long that takes is the answer's business, so it asks
-   * often instead of guessing.
+   * Repeats a request for as long as the answer is "still in progress". It asks
+   * more often than Retry-After says, to show how long it really takes.
    */
   async sendUntilSettled(request: RiderRequest): Promise<Answer> {
     const begun = performance.now();
-    let refused = 0;
-    for (;;) {
-      const response = await this.fetch(request);
-      const body = (await response.clone().json()) as { code?: string };
-      if (body.code !== 'in_progress') break;
-      refused += 1;
-      await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let asked = 0; ; asked += 1) {
+      const answer = await this.ask(request);
+      if (answer.body.code === 'in_progress') {
+        await delay(100);
+        continue;
+      }
+      if (asked > 0) {
+        this.narrator.event(performance.now() - begun, `${asked} × ${status(409)} in_progress`);
+      }
+      this.narrator.event(performance.now() - begun, describe(request, answer));
+      return answer;
     }
-    if (refused > 0) {
-      this.narrator.event(
-        performance.now() - begun,
-        `${refused} × ${status(409)} in_progress, until the first attempt was over`,
-      );
-    }
-    return this.send(request);
   }
 
   /** Sends, and is gone before the answer arrives. */
@@ -73,6 +59,18 @@ export class Rider {
       () => Promise.reject(new Error('The answer came before the client could hang up.')),
       (error: unknown) => (hangUp.aborted ? undefined : Promise.reject(error as Error)),
     );
+  }
+
+  private async ask(request: RiderRequest): Promise<Answer> {
+    const response = await this.fetch(request);
+    const text = await response.text();
+    return {
+      status: response.status,
+      text,
+      body: JSON.parse(text) as Answer['body'],
+      replayed: response.headers.get('idempotent-replayed') === 'true',
+      retryAfter: Number(response.headers.get('retry-after')),
+    };
   }
 
   private fetch({ path, key, body }: RiderRequest, signal?: AbortSignal): Promise<Response> {
@@ -87,6 +85,19 @@ export class Rider {
       ...(signal && { signal }),
     });
   }
+}
+
+/** One line for a terminal: what the answer is about, not all that is in it. */
+function describe({ path, key }: RiderRequest, { status: code, body, replayed }: Answer): string {
+  const { id, chargeId, code: problem, title, message } = body;
+  const gist = chargeId
+    ? `ride ${id}, charge ${chargeId.slice(0, 11)}…`
+    : problem
+      ? `${problem}: ${title}`
+      : (message ?? '');
+  const parts = [`POST ${path}`, paint('gray', `key ${key}`), '→', status(code), gist];
+  if (replayed) parts.push(paint('magenta', '(replayed)'));
+  return parts.join(' ');
 }
 
 function status(code: number): string {

@@ -15,11 +15,11 @@ export const LEASE = '2s';
 /** All that a chapter can act on: the app's process, the provider, the database. */
 export class Stage {
   readonly provider: RemoteControl;
+  private readonly apps: RunningProcess[] = [];
 
   private constructor(
     private readonly urls: { databaseUrl: string; paymentsUrl: string },
     private readonly platform: 'express' | 'fastify',
-    private currentApp: RunningProcess,
     private readonly database: pg.Client,
   ) {
     this.provider = new RemoteControl(urls.paymentsUrl);
@@ -29,20 +29,22 @@ export class Stage {
     urls: { databaseUrl: string; paymentsUrl: string },
     platform: 'express' | 'fastify',
   ): Promise<Stage> {
-    const app = await startApp({ ...urls, platform, port: 0, lease: LEASE }, 'keep');
     const database = new pg.Client({ connectionString: urls.databaseUrl });
     await database.connect();
-    return new Stage(urls, platform, app, database);
+    const stage = new Stage(urls, platform, database);
+    await stage.startApp();
+    return stage;
   }
 
+  /** The process of the app that riders talk to. */
   get app(): RunningProcess {
-    return this.currentApp;
+    return this.apps.at(-1) as RunningProcess;
   }
 
-  /** Another process of the app, on the same database. */
-  async startNextApp(): Promise<void> {
+  /** Another process of the app, on the same database. From now on riders talk to it. */
+  async startApp(): Promise<void> {
     const { urls, platform } = this;
-    this.currentApp = await startApp({ ...urls, platform, port: 0, lease: LEASE }, 'keep');
+    this.apps.push(await startApp({ ...urls, platform, port: 0, lease: LEASE }, 'keep'));
   }
 
   rider(narrator: Narrator, user: 0 | 1 = 0): Rider {
@@ -68,13 +70,13 @@ export class Stage {
   }
 
   /** The charges that the provider has booked for a ride. */
-  async chargesFor(rideId: unknown): Promise<number> {
+  async chargesFor(rideId: string | undefined): Promise<number> {
     const charges = await this.provider.charges();
-    return charges.filter(({ description }) => description === `Ride ${String(rideId)}`).length;
+    return charges.filter(({ description }) => description === `Ride ${rideId}`).length;
   }
 
   async close(): Promise<void> {
     await this.database.end();
-    await this.currentApp.stop();
+    await Promise.all(this.apps.map((app) => app.stop()));
   }
 }

@@ -25,6 +25,11 @@ export interface Payment {
   amount: number;
 }
 
+export interface BookedCharge extends Payment {
+  /** Why no money moved; absent where it did. */
+  declined?: string;
+}
+
 /**
  * Speaks to the payment provider. Its one duty beyond HTTP is to keep three
  * endings apart: paid (a value), declined (`PaymentDeclinedException`), and
@@ -47,6 +52,19 @@ export class PaymentClient {
   /** Moves money each time it is called: this interface of the provider knows no keys. */
   transfer(request: TransferRequest, effect: Pick<ForeignEffect, 'signal'>): Promise<Payment> {
     return this.post('/transfers', request, effect.signal);
+  }
+
+  /** What the provider has booked under a key, if anything. Changes nothing there. */
+  async findCharge(idempotencyKey: string): Promise<BookedCharge | undefined> {
+    const url = new URL('/charges', this.options.url);
+    url.searchParams.set('idempotency_key', idempotencyKey);
+    const response = await fetch(url, { signal: AbortSignal.timeout(this.options.timeoutMs) });
+    if (!response.ok) {
+      // Not "not found": an error says nothing about the charge.
+      throw new BadGatewayException(`The payment provider answered ${response.status}.`);
+    }
+    const { data } = (await response.json()) as { data: BookedCharge[] };
+    return data[0];
   }
 
   private async post(

@@ -1,4 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { ChargeReconciler } from './charge-reconciler.js';
 import { PaymentClient } from './payment-client.js';
 import { PAYMENT_OPTIONS, type PaymentOptions } from './payment-options.js';
 
@@ -8,7 +9,7 @@ export class PaymentsModule {
     return {
       module: PaymentsModule,
       global: true,
-      providers: [{ provide: PAYMENT_OPTIONS, useValue: options }, PaymentClient],
+      providers: [{ provide: PAYMENT_OPTIONS, useValue: options }, PaymentClient, ChargeReconciler],
       exports: [PaymentClient],
     };
   }

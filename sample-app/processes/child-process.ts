@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ReadyMessage } from './announce-ready.js';
 
@@ -73,8 +74,9 @@ function readiness(child: ChildProcess, printed: () => string): Promise<string> 
     child.once('error', reject);
     // 'close' and not 'exit': all that it printed has arrived by then.
     child.once('close', (code, signal) => {
-      const script = child.spawnargs.at(-1);
-      reject(new Error(`${script} ended (${signal ?? code}) before it was ready.\n${printed()}`));
+      const [, script = ''] = child.spawnargs;
+      const what = basename(dirname(script)) + '/' + basename(script);
+      reject(new Error(`${what} ended (${signal ?? code}) before it was ready.\n${printed()}`));
     });
   });
 }

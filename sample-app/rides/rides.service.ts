@@ -57,7 +57,8 @@ export class RidesService {
         return { chargeId: id };
       },
       // If the answer is lost, ask again with the same key: the provider charges
-      // once per key, and remembers keys for a day.
+      // once per key. It promises to remember keys for a day; after that, asking
+      // again could charge again, so the key is kept as `unknown` instead.
       inDoubt: 'repeat',
       keyValidFor: '24h',
       notExecuted: neverReached,
@@ -67,7 +68,7 @@ export class RidesService {
       await tx.insert(StagedReceipt, { rideId: ride.id, email: user.email, amount: ride.fare });
     });
 
-    return { ...ride, origin, target, chargeId };
+    return { id: ride.id, origin, target, fare: ride.fare, chargeId, createdAt: ride.createdAt };
   }
 
   async findOwn(user: User, id: string): Promise<Ride> {

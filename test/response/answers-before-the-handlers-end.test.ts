@@ -67,13 +67,16 @@ forEachPlatform((platform) => {
       async callbacks(@Res() response: AnyResponse) {
         response.hijack?.();
         const raw = rawOf(response);
-        await new Promise<void>((resolve) => raw.write('a', () => resolve()));
+        const buffer = Buffer.from('a');
+        await new Promise<void>((resolve) => raw.write(buffer, () => resolve()));
+        buffer.write('!');
         await new Promise<void>((resolve) => raw.end('b', () => resolve()));
       }
 
       @Post('finish')
       async finish(@Res() response: AnyResponse) {
         response.send('sent');
+        await new Promise(setImmediate);
         await once(rawOf(response), 'finish');
       }
 

@@ -39,7 +39,9 @@ class OutOfStockFilter implements ExceptionFilter {
 }
 
 /** Longer than what compression leaves alone, and more than one byte per character. */
-export const LONG_TEXT = 'Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. '.repeat(50);
+export const LONG_TEXT = 'Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. '.repeat(
+  50,
+);
 
 /** Every way in which a handler can answer: the path is the name. */
 @Controller()

@@ -1,7 +1,12 @@
 import { gunzipSync } from 'node:zlib';
 import fastifyCompress from '@fastify/compress';
-import { Injectable, type CallHandler, type INestApplication } from '@nestjs/common';
-import type { ExecutionContext, NestInterceptor } from '@nestjs/common';
+import {
+  Injectable,
+  type CallHandler,
+  type ExecutionContext,
+  type INestApplication,
+  type NestInterceptor,
+} from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { beforeAll, describe, expect, it } from '@jest/globals';
@@ -89,7 +94,11 @@ forEachPlatform((platform) => {
         for (const time of ['first', 'replay']) {
           const answer = await send(`${server.url}/${kind}`, { key: `gzip ${kind}`, headers });
           const encoding = answer.headers.get('content-encoding');
-          expect({ kind, time, encoding }).toEqual({ kind, time, encoding: compressed ? 'gzip' : null });
+          expect({ kind, time, encoding }).toEqual({
+            kind,
+            time,
+            encoding: compressed ? 'gzip' : null,
+          });
         }
       }
     });
@@ -111,8 +120,7 @@ function part(received: Received, recorder: Recorder) {
     if (value !== null && name !== 'content-encoding') headers[name] = value;
   }
   // A 204 may carry the header without a body.
-  const gzipped =
-    received.headers.get('content-encoding') === 'gzip' && received.body.length > 0;
+  const gzipped = received.headers.get('content-encoding') === 'gzip' && received.body.length > 0;
   const body = gzipped ? gunzipSync(received.body) : received.body;
   return {
     answer: { status: received.status, headers, body },

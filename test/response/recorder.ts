@@ -1,5 +1,11 @@
-import { Injectable, type CallHandler, type ExecutionContext } from '@nestjs/common';
-import type { ModuleMetadata, NestInterceptor, OnModuleInit } from '@nestjs/common';
+import {
+  Injectable,
+  type CallHandler,
+  type ExecutionContext,
+  type ModuleMetadata,
+  type NestInterceptor,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { finalize, of, type Observable } from 'rxjs';
 import type { Answer, ObservedAnswer, Verdict } from '../../lib/response/answer.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from '@jest/globals';
-import { isAlive } from '../support/is-alive.mjs';
+import { isAlive } from '../../sample-app/database/is-alive.mjs';
 
 describe.each([['express'], ['fastify']])('The demo on %s', (platform) => {
   it('tells the whole story, every expectation holds, and no process is left', async () => {
@@ -21,8 +21,10 @@ describe.each([['express'], ['fastify']])('The demo on %s', (platform) => {
     expect(output).not.toContain('✗');
     expect(code).toBe(0);
 
-    const pids = [...output.matchAll(/process:? (\d+)/g)].map(([, pid]) => Number(pid));
-    expect(pids).toHaveLength(3); // the app, the provider, and the app after kill -9
+    const pids = [...output.matchAll(/process(?: of the app:)? (\d+)/g)].map(([, pid]) =>
+      Number(pid),
+    );
+    expect(pids).toHaveLength(3); // the app, the provider, and the app that goes on after kill -9
     expect(pids.filter(isAlive)).toEqual([]);
   });
 });

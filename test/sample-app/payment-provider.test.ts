@@ -1,33 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ChargeEntry } from '../../sample-app/payment-provider/ledger.js';
-import { RemoteControl } from '../../sample-app/payment-provider/remote-control.js';
+import type { RemoteControl } from '../../sample-app/payment-provider/remote-control.js';
 import { send } from '../support/http.js';
-import { startServer, type ServerProcess } from '../support/server-process.js';
+import { startPaymentProvider, type PaymentProvider } from './payment-provider-process.js';
 
 const CHARGE = { amount: 4900, currency: 'usd', card: 'card_visa', description: 'Ride 1' };
 const TRANSFER = { amount: 500, currency: 'usd', recipient: 'pilot', description: 'Tip' };
 
 describe('The payment provider', () => {
-  let folder: string;
-  let provider: ServerProcess;
+  let provider: PaymentProvider;
   let control: RemoteControl;
-
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'ledger-'));
-    provider = await startServer('sample-app/payment-provider/main', {
-      // A "slow" answer takes longer than any test: no test depends on how much longer.
-      env: { LEDGER: join(folder, 'ledger.jsonl'), SLOW_MS: '600000' },
-    });
-    control = new RemoteControl(provider.url);
+    // A "slow" answer takes longer than any test: no test depends on how much longer.
+    provider = await startPaymentProvider({ SLOW_MS: '600000' });
+    ({ control } = provider);
   });
-  afterAll(async () => {
-    await provider.terminate();
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => provider.close());
 
   const charge = (key: string, body: object = CHARGE) =>
     send(`${provider.url}/charges`, { key, body });

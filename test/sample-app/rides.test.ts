@@ -15,7 +15,7 @@ forEachPlatform((platform) => {
 
     const rides = () => sample.database.query('SELECT * FROM rides ORDER BY id');
     const chargesFor = async (rideId: string) => {
-      const charges = await sample.control.charges();
+      const charges = await sample.provider.control.charges();
       return charges.filter(({ description }) => description === `Ride ${rideId}`);
     };
 
@@ -35,7 +35,7 @@ forEachPlatform((platform) => {
         { id: ride.chargeId, amount: 4900, card: 'card_visa' },
       ]);
       const [row] = await sample.database.query(
-        `SELECT user_id, charge_id, k.key, k.scope, r.email, r.amount, a.action
+        `SELECT rides.user_id, charge_id, k.key, k.scope, r.email, r.amount, a.action
            FROM rides
            JOIN idempotency_keys k ON k.id = idempotency_key_id
            JOIN staged_receipts r ON r.ride_id = rides.id
@@ -121,7 +121,7 @@ forEachPlatform((platform) => {
     it.each(['drop_after', 'error_after', 'drop_before'] as const)(
       'is finished by a retry when the provider does "%s": one charge',
       async (behaviour) => {
-        await sample.control.next(behaviour);
+        await sample.provider.control.next(behaviour);
         const request = { key: `survives-${behaviour}`, body: RIDE };
         const first = await sample.post('/rides', request);
         expect(first.status).toBe(502);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { until } from '../support/until.js';
@@ -11,40 +11,43 @@ import { until } from '../support/until.js';
 const CURL =
   /^curl -i (?<url>\S+) -H 'Authorization: (?<authorization>.*?)' -H 'Idempotency-Key: (?<key>.*?)' .* -d '(?<body>.*)'$/gm;
 
-describe.each([['express'], ['fastify']])('npm start on %s', (platform) => {
+describe('npm start', () => {
   let database: TestDatabase;
   let folder: string;
   let child: ChildProcess;
-  let output = '';
 
   beforeAll(async () => {
     database = await createTestDatabase({ migrated: false });
     folder = await mkdtemp(join(tmpdir(), 'rocket-rides-start-'));
   });
-  afterAll(async () => {
+  afterEach(() => {
     child.kill('SIGKILL');
+  });
+  afterAll(async () => {
     await database.drop();
     await rm(folder, { recursive: true });
   });
 
-  async function start(): Promise<void> {
-    output = '';
+  /** Runs it until it has printed what to try, or has given up. */
+  async function start(options: { platform?: string; port?: string; through?: 'sh' } = {}) {
+    const { platform = 'express', port = '0', through } = options;
     const script = join(process.env['TEST_BUILD'] ?? '', 'sample-app', 'start.js');
-    child = spawn(process.execPath, [script, `--${platform}`], {
+    const command = [process.execPath, script, `--${platform}`];
+    // A shell that waits for its command, as npm uses it, and does not become it.
+    const wrapper = through ? ['sh', '-c', '"$@"; exit $?', 'sh'] : [];
+    const [file = '', ...args] = [...wrapper, ...command];
+    child = spawn(file, args, {
       cwd: folder,
-      env: { ...process.env, DATABASE_URL: database.url, PORT: '0' },
+      env: { ...process.env, DATABASE_URL: database.url, PORT: port },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    let output = '';
     child.stdout?.on('data', (chunk) => (output += chunk));
     child.stderr?.on('data', (chunk) => (output += chunk));
     await until(() => output.includes('Ctrl-C ends everything') || child.exitCode !== null);
-    expect(output).toContain('Ctrl-C ends everything');
-  }
-
-  function urls() {
     const [, app = ''] = output.match(`Rocket Rides on ${platform}: (\\S+)`) ?? [];
     const [, provider = ''] = output.match(/Payment provider: +(\S+)/) ?? [];
-    return { app, provider };
+    return { output, app, provider };
   }
 
   const isGone = (url: string) =>
@@ -53,39 +56,53 @@ describe.each([['express'], ['fastify']])('npm start on %s', (platform) => {
       (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
     );
 
-  it('prints lines that work as they say', async () => {
-    await start();
-    const [ride, otherBody, otherUser, declined] = [...output.matchAll(CURL)].map(
-      ({ groups: { url = '', authorization = '', key, body } = {} }) =>
-        () =>
-          send(url, {
-            key,
-            body,
-            headers: { authorization, 'content-type': 'application/json' },
-          }),
-    );
-    const first = await ride?.();
-    expect(first?.status).toBe(201);
-    expect((await ride?.())?.text).toBe(first?.text);
-    expect((await otherBody?.())?.status).toBe(422);
-    expect((await otherUser?.())?.status).toBe(201);
-    expect((await declined?.())?.status).toBe(402);
-  });
+  it.each(['express', 'fastify'])(
+    'prints lines that work as they say on %s, and ends everything on Ctrl-C',
+    async (platform) => {
+      const { output, app, provider } = await start({ platform });
+      const lines = [...output.matchAll(CURL)].map(({ groups = {} }) => {
+        const { url = '', authorization = '', key, body } = groups;
+        return () => send(url, { key, body, headers: { authorization } });
+      });
+      const [ride, otherBody, otherUser, declined] = lines;
+      const first = await ride?.();
+      expect(first?.status).toBe(201);
+      expect((await ride?.())?.text).toBe(first?.text);
+      expect((await otherBody?.())?.status).toBe(422);
+      expect((await otherUser?.())?.status).toBe(201);
+      expect((await declined?.())?.status).toBe(402);
 
-  it('ends everything on Ctrl-C', async () => {
-    const { app, provider } = urls();
-    child.kill('SIGINT');
-    const [code] = await once(child, 'exit');
-    expect(code).toBe(0);
-    expect(await isGone(app)).toBe(true);
-    expect(await isGone(provider)).toBe(true);
-  });
+      child.kill('SIGINT');
+      const [code] = await once(child, 'exit');
+      expect(code).toBe(0);
+      expect(await isGone(app)).toBe(true);
+      expect(await isGone(provider)).toBe(true);
+    },
+  );
 
   it('leaves nothing running when it is killed itself', async () => {
-    await start();
-    const { app, provider } = urls();
+    const { app, provider } = await start();
     child.kill('SIGKILL');
     await until(() => isGone(app));
     await until(() => isGone(provider));
+  });
+
+  it('leaves nothing running when only the shell around it is ended', async () => {
+    const { app, provider } = await start({ through: 'sh' });
+    child.kill('SIGTERM');
+    await until(() => isGone(app));
+    await until(() => isGone(provider));
+  });
+
+  it('says why it cannot start, and leaves nothing running', async () => {
+    const { app } = await start();
+    const first = child;
+    const { port } = new URL(app);
+    const second = await start({ port });
+    expect(child.exitCode).toBe(1);
+    expect(second.output).toContain(`Port ${port} is in use`);
+    expect(await isGone(app)).toBe(false);
+    first.kill('SIGINT');
+    await once(first, 'exit');
   });
 });

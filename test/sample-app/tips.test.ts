@@ -16,7 +16,7 @@ forEachPlatform((platform) => {
 
     const tips = () => sample.database.query('SELECT amount, declined, transfer_id FROM tips');
     const transfersOf = async (amount: number) =>
-      (await sample.control.transfers()).filter((transfer) => transfer.amount === amount);
+      (await sample.provider.control.transfers()).filter((transfer) => transfer.amount === amount);
 
     it('is transferred and stored', async () => {
       const answer = await sample.post(path, { key: 'tip', body: { amount: 100 } });
@@ -33,7 +33,7 @@ forEachPlatform((platform) => {
     });
 
     it('that is declined is a result like any other: stored, and answered with 201', async () => {
-      await sample.control.next('decline');
+      await sample.provider.control.next('decline');
       const request = { key: 'blocked', body: { amount: 200 } };
       const answer = await sample.post(path, request);
       expect(answer.status).toBe(201);
@@ -51,20 +51,17 @@ forEachPlatform((platform) => {
     it.each(['drop_before', 'drop_after', 'error_after'] as const)(
       'is never sent again after "%s": the outcome is unknown, and every retry is told so',
       async (behaviour) => {
-        await sample.control.next(behaviour);
+        await sample.provider.control.next(behaviour);
         const amount = 1000 + behaviour.length;
         const request = { key: `doubt-${behaviour}`, body: { amount } };
-        const first = await sample.post(path, request);
-        expect(first.status).toBeGreaterThanOrEqual(400);
-        const moved = await transfersOf(amount);
-
-        for (let retries = 0; retries < 2; retries += 1) {
-          const retry = await sample.post(path, request);
-          expect(retry.status).toBe(409);
-          expect(retry.json().code).toBe('outcome_unknown');
-          expect(Number(retry.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+        for (let attempt = 1; attempt <= 3; attempt += 1) {
+          const answer = await sample.post(path, request);
+          expect(answer.status).toBe(409);
+          expect(answer.json().code).toBe('outcome_unknown');
+          expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
         }
-        expect(await transfersOf(amount)).toEqual(moved);
+        const moved = behaviour === 'drop_before' ? 0 : 1;
+        expect(await transfersOf(amount)).toHaveLength(moved);
         const keys = await sample.database.query(
           'SELECT status FROM idempotency_keys WHERE key = $1',
           [request.key],

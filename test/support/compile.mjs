@@ -5,7 +5,7 @@ import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transformFile } from '@swc/core';
-import { isAlive } from '../../sample-app/database/is-alive.mjs';
+import { isAlive } from './is-alive.mjs';
 import { swcOptions } from './swc-options.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

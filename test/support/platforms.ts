@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { INestApplication, LoggerService, ModuleMetadata } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { afterAll, describe } from '@jest/globals';
@@ -17,6 +18,8 @@ export interface StartOptions {
   configure?: (app: INestApplication) => void | Promise<void>;
   /** @default Nest's testing logger, which prints errors only */
   logger?: LoggerService | false;
+  /** Keep the bytes of each body as `request.rawBody`. @default false */
+  rawBody?: boolean;
 }
 
 export interface Platform {
@@ -25,11 +28,24 @@ export interface Platform {
   start(module: ModuleMetadata, options?: StartOptions): Promise<TestApp>;
 }
 
-/** Both HTTP adapters run every test: neither is an afterthought. */
-export function forEachPlatform(tests: (platform: Platform) => void): void {
-  describe.each(platformNames)('on %s', (name) => {
+/**
+ * Both HTTP adapters run every test: neither is an afterthought. Name one only
+ * where the other has nothing of the kind.
+ */
+export function forEachPlatform(
+  tests: (platform: Platform) => void,
+  names: readonly PlatformName[] = platformNames,
+): void {
+  describe.each(names)('on %s', (name) => {
     const running = new Set<TestApp>();
     afterAll(async () => {
+      for (const { app } of running) {
+        // A request that a failed test left hanging would hold up the end.
+        app.getHttpServer().closeAllConnections();
+        // So would a connection that a client opens ahead of its next request,
+        // as fetch() does after an abort: it counts as busy for a minute.
+        app.getHttpServer().on('connection', (socket: Socket) => socket.destroy());
+      }
       await Promise.all([...running].map((app) => app.close()));
     });
 
@@ -51,10 +67,11 @@ export function forEachPlatform(tests: (platform: Platform) => void): void {
 async function start(name: PlatformName, module: ModuleMetadata, options: StartOptions) {
   const builder = Test.createTestingModule(module);
   const testing = await builder.compile();
-  const app = testing.createNestApplication(
-    createAdapter(name),
-    options.logger === undefined ? {} : { logger: options.logger },
-  );
+  const { logger, rawBody = false } = options;
+  const app = testing.createNestApplication(createAdapter(name), {
+    rawBody,
+    ...(logger !== undefined && { logger }),
+  });
   await options.configure?.(app);
   return { app, url: await listen(app, name) };
 }

@@ -1,8 +1,9 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
 import type { Told } from './child-server.js';
+import { endWithThisProcess } from './end-with-this-process.js';
 import type { PlatformName } from './listen.js';
 
 export interface ServerProcessOptions {
@@ -150,19 +151,4 @@ export class ServerProcess {
     });
     return Promise.race([wanted, exit]);
   }
-}
-
-/**
- * A shell that waits for the end of its input, which comes when this process
- * ends for any reason, and then kills the server. The server could not do it by
- * itself while it is stopped by SIGSTOP.
- */
-function endWithThisProcess(child: ChildProcess): void {
-  const script = 'read -r _; kill -KILL "$1" 2>/dev/null';
-  const guard = spawn('sh', ['-c', script, 'sh', String(child.pid)], {
-    detached: true, // out of reach of the terminal's Ctrl-C
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
-  guard.unref();
-  child.once('exit', () => guard.kill('SIGKILL'));
 }

@@ -19,6 +19,6 @@ export const aLostAnswer: Chapter = {
     const retry = await rider.sendUntilSettled(request);
     narrator.expect('she gets the answer that was lost', retry.status, 201);
     narrator.expect('from the record', retry.replayed, true);
-    narrator.expect('one charge in the ledger', await stage.chargesFor(retry.body['id']), 1);
+    narrator.expect('one charge in the ledger', await stage.chargesFor(retry.body.id), 1);
   },
 };

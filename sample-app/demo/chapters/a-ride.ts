@@ -9,7 +9,7 @@ export const aRide: Chapter = {
     narrator.say('Ada asks for a ride. Three steps: the ride, the charge, the receipt.');
     const first = await rider.send(request);
     narrator.expect('the ride is created', first.status, 201);
-    narrator.expect('it is paid', await stage.chargesFor(first.body['id']), 1);
+    narrator.expect('it is paid', await stage.chargesFor(first.body.id), 1);
 
     narrator.say('She sends the same request again.');
     const second = await rider.send(request);
@@ -18,6 +18,6 @@ export const aRide: Chapter = {
 
     narrator.say('Grace happens to use the same key. Keys of two users never meet.');
     const other = await stage.rider(narrator, 1).send(request);
-    narrator.expect('she gets a ride of her own', other.body['id'] !== first.body['id'], true);
+    narrator.expect('she gets a ride of her own', other.body.id !== first.body.id, true);
   },
 };

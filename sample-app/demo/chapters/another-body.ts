@@ -10,7 +10,7 @@ export const anotherBody: Chapter = {
     const first = await rider.send(request);
     const rides = await stage.count('rides');
     const other = await rider.send({ ...request, body: { origin: 'earth', target: 'europa' } });
-    narrator.expect('it is refused', [other.status, other.body['code']], [422, 'key_reused']);
+    narrator.expect('it is refused', [other.status, other.body.code], [422, 'key_reused']);
     narrator.expect('no ride was made', await stage.count('rides'), rides);
 
     narrator.say('Member order is no difference, though.');

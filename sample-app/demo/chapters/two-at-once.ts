@@ -19,16 +19,16 @@ export const twoAtOnce: Chapter = {
     const second = await rider.send(request);
     narrator.expect(
       'the second is told to wait',
-      [second.status, second.body['code']],
+      [second.status, second.body.code],
       [409, 'in_progress'],
     );
-    narrator.expect('and for how long', Number(second.retryAfter) >= 1, true);
+    narrator.expect('and for how long', second.retryAfter >= 1, true);
 
     await stage.provider.release();
     const { status, body, text } = await first;
     narrator.expect('the first succeeds', status, 201);
     const third = await rider.send(request);
     narrator.expect('a later retry gets the same answer', third.text, text);
-    narrator.expect('one charge in the ledger', await stage.chargesFor(body['id']), 1);
+    narrator.expect('one charge in the ledger', await stage.chargesFor(body.id), 1);
   },
 };

@@ -1,0 +1,12 @@
+import { backoff } from './backoff.js';
+
+/** The client comes first: it usually retries within a second or two. */
+const FIRST_PAUSE = 2_000;
+
+/** An outage of another system lasts minutes; asking more rarely would delay orders without need. */
+const LONGEST_PAUSE = 5 * 60_000;
+
+/** How long after an attempt the completer waits before it makes the next one. */
+export function resumeIn(attempt: number): number {
+  return backoff(attempt, FIRST_PAUSE, LONGEST_PAUSE);
+}

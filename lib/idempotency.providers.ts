@@ -1,0 +1,101 @@
+import type { Provider } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { backgroundProviders } from './background/background.providers.js';
+import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
+import type { IdempotencyModuleOptions } from './idempotency.options.js';
+import { IdempotentRoutes } from './idempotency.routes.js';
+import { IdempotencySettings } from './idempotency.settings.js';
+import { DATA_SOURCE, SCHEMA } from './idempotency.tokens.js';
+import { Database } from './keys/database.js';
+import { KeyStore } from './keys/key-store.js';
+import { LeaseKeeper } from './keys/lease-keeper.js';
+import { Recorder } from './keys/recorder.js';
+import { Reservations } from './keys/reservations.js';
+import { WaitingRoom } from './keys/waiting-room.js';
+import { Outbox } from './outbox/outbox.js';
+import { AtomicPhase } from './phases/atomic-phase.js';
+import { PhaseStore } from './phases/phase-store.js';
+import { PhaseTransactions } from './phases/phase-transactions.js';
+import { Reconcilers } from './phases/reconciler.js';
+import { HttpPlatformHost } from './response/http-platform-host.js';
+import { pickReplayHeaders, replayHeaderNames } from './response/replay-headers.js';
+import { StatusLocation } from './response/status-location.js';
+
+/** What does not depend on the options. The interceptor is built in the user's modules, so all it needs is exported. */
+export const providers: Provider[] = [
+  {
+    provide: IdempotencySettings,
+    useFactory: (options: IdempotencyModuleOptions) => new IdempotencySettings(options),
+    inject: [IDEMPOTENCY_OPTIONS],
+  },
+  {
+    provide: Database,
+    useFactory: (dataSource: DataSource, settings: IdempotencySettings, schema?: string) =>
+      new Database(dataSource, settings.storeTimeout, schema),
+    inject: [DATA_SOURCE, IdempotencySettings, SCHEMA],
+  },
+  { provide: KeyStore, useFactory: (db: Database) => new KeyStore(db), inject: [Database] },
+  { provide: PhaseStore, useFactory: (db: Database) => new PhaseStore(db), inject: [Database] },
+  {
+    provide: LeaseKeeper,
+    useFactory: (keys: KeyStore) => new LeaseKeeper(keys),
+    inject: [KeyStore],
+  },
+  {
+    provide: WaitingRoom,
+    useFactory: (keys: KeyStore) => new WaitingRoom(keys),
+    inject: [KeyStore],
+  },
+  {
+    provide: Reservations,
+    useFactory: (
+      keys: KeyStore,
+      phases: PhaseStore,
+      leases: LeaseKeeper,
+      room: WaitingRoom,
+      settings: IdempotencySettings,
+    ) => new Reservations(keys, phases, leases, room, settings.storeTimeout),
+    inject: [KeyStore, PhaseStore, LeaseKeeper, WaitingRoom, IdempotencySettings],
+  },
+  {
+    provide: Recorder,
+    useFactory: (
+      keys: KeyStore,
+      leases: LeaseKeeper,
+      room: WaitingRoom,
+      settings: IdempotencySettings,
+    ) => {
+      const names = replayHeaderNames(settings.replayHeaders);
+      return new Recorder(keys, leases, room, (headers) => pickReplayHeaders(headers, names));
+    },
+    inject: [KeyStore, LeaseKeeper, WaitingRoom, IdempotencySettings],
+  },
+  {
+    provide: AtomicPhase,
+    useFactory: (dataSource: DataSource, store: PhaseStore, reconcilers: Reconcilers) =>
+      new AtomicPhase({
+        store,
+        reconcilers,
+        transactions: new PhaseTransactions(dataSource, store),
+      }),
+    inject: [DATA_SOURCE, PhaseStore, Reconcilers],
+  },
+  ...backgroundProviders,
+  Reconcilers,
+  HttpPlatformHost,
+  IdempotentRoutes,
+  IdempotencyInterceptor,
+];
+
+export const exported = [
+  AtomicPhase,
+  Outbox,
+  IdempotencySettings,
+  IdempotentRoutes,
+  Reservations,
+  Recorder,
+  HttpPlatformHost,
+  StatusLocation,
+  IdempotencyInterceptor,
+];

@@ -1,0 +1,5 @@
+/** The data source that holds the keys and the business data. */
+export const DATA_SOURCE = Symbol('IdempotencyModule data source');
+
+/** The PostgreSQL schema of the tables, if it is not the data source's own. */
+export const SCHEMA = Symbol('IdempotencyModule schema');

@@ -1,0 +1,19 @@
+import { HttpException } from '@nestjs/common';
+import { fromJson, toJson } from './json.js';
+
+/** An exception that is a definite answer, as JSON. @param what for the message if it is not JSON */
+export function rejectionOf(error: HttpException, what: string): string | undefined {
+  const { name, message } = error;
+  return toJson({ status: error.getStatus(), response: error.getResponse(), name, message }, what);
+}
+
+/** The same exception again: same status, same body. */
+export function rejectionFrom(result: string | undefined): HttpException {
+  const { status, response, ...texts } = fromJson(result) as {
+    status: number;
+    response: string | Record<string, unknown>;
+    name: string;
+    message: string;
+  };
+  return Object.assign(new HttpException(response, status), texts);
+}

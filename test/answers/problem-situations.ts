@@ -1,0 +1,102 @@
+import type { ProblemCode } from '../../lib/response/problems.js';
+import { barrier } from '../support/barrier.js';
+import { send, type Received, type Sending } from '../support/http.js';
+import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
+import { PolicyRoutes } from '../support/policy-routes.js';
+import { refuseStatements } from '../support/store-faults.js';
+
+const ACCOUNT = { 'x-account': 'a' };
+
+/** Every way to get an answer of the library's own, in an application of any dialect. */
+export class ProblemSituations {
+  readonly routes = new PolicyRoutes({
+    orders: { onServerError: 'retry' },
+    tiny: { maxResponseBytes: 1 },
+    gone: { onExpired: 'gone' },
+  });
+
+  /** Options that the application needs. */
+  readonly idempotency = {
+    scope: ({ headers }: { headers: Record<string, string | undefined> }) => headers['x-account'],
+    lease: '1h',
+    maxRunTime: '2h',
+  };
+
+  /** Provokes the problem and returns the answer. */
+  meet(code: ProblemCode, app: IdempotentApp): Promise<Received> {
+    this.routes.answers(() => ({ first: 'answer' }));
+    const ask = (sending: Sending = {}, path = 'orders') =>
+      send(`${app.url}/${path}`, { key: code, headers: ACCOUNT, ...sending });
+    return this.situations[code](ask, app);
+  }
+
+  private readonly situations: Record<ProblemCode, Situation> = {
+    key_missing: (ask) => ask({ key: undefined }),
+    key_invalid: (ask) => ask({ key: 'k'.repeat(256) }),
+    body_invalid: (ask) => ask({ body: '{"lone":"\\ud800"}' }),
+    scope_missing: (ask) => ask({ headers: {} }),
+
+    key_reused: async (ask) => {
+      await ask({ body: { amount: 1 } });
+      return ask({ body: { amount: 2 } });
+    },
+
+    in_progress: async (ask) => {
+      const gate = barrier();
+      this.routes.answers(() => gate.pass());
+      const first = ask();
+      await gate.arrived();
+      const duplicate = await ask();
+      gate.open();
+      await first;
+      return duplicate;
+    },
+
+    outcome_unknown: async (ask, app) => {
+      const gate = barrier();
+      this.routes.answers(() => gate.pass());
+      const first = ask();
+      await gate.arrived();
+      await lapse(app.database, 'outcome_unknown');
+      const retry = await ask();
+      gate.open();
+      await first;
+      return retry;
+    },
+
+    expired: async (ask, app) => {
+      await ask({}, 'gone');
+      await app.database.query(
+        `UPDATE idempotency_keys SET expires_at = now() WHERE key = 'expired'`,
+      );
+      return ask({}, 'gone');
+    },
+
+    response_unavailable: async (ask) => {
+      await ask({}, 'tiny');
+      return ask({}, 'tiny');
+    },
+
+    store_unavailable: async (ask, app) => {
+      const repair = await refuseStatements(app.database, 'INSERT', 'store_unavailable');
+      const refused = await ask();
+      await repair();
+      return refused;
+    },
+
+    lease_lost: async (ask, app) => {
+      const gate = barrier();
+      this.routes.answers(() => gate.pass());
+      const first = ask();
+      await gate.arrived();
+      await app.database.query(
+        `UPDATE idempotency_keys SET owner = gen_random_uuid() WHERE key = 'lease_lost'`,
+      );
+      gate.open();
+      return first;
+    },
+  };
+}
+
+type Ask = (sending?: Sending, path?: string) => Promise<Received>;
+type Situation = (ask: Ask, app: IdempotentApp) => Promise<Received>;

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { FAULT_STEPS } from 'nestjs-atomic-idempotency/testing';
+import { keyRow } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import type { ServerProcess } from '../support/server-process.js';
+import { printMatrix, type MatrixRow } from './matrix.js';
+import {
+  createWorld,
+  NO_RIDE,
+  ONE_RIDE,
+  outliveLease,
+  requestRide,
+  tracesOf,
+  type World,
+} from './rides.js';
+
+/** Before the first phase is on record, nobody can know what a dead handler did. */
+const BEFORE_THE_FIRST_PHASE = ['reserved', 'ride_created:before_commit'];
+
+let world: World;
+const matrix: MatrixRow[] = [];
+
+beforeAll(async () => {
+  world = await createWorld();
+});
+afterAll(async () => {
+  printMatrix(matrix);
+  await world.close();
+});
+
+forEachPlatform((platform) => {
+  let survivor: ServerProcess;
+  let mortal: ServerProcess;
+  let points: string[];
+  const keyOf = (point: string) => `${platform.name} ${point}`.replaceAll(' ', '-');
+
+  beforeAll(async () => {
+    [survivor, mortal] = await Promise.all([
+      world.startProcess(platform.name),
+      world.startProcess(platform.name),
+    ]);
+    const undisturbed = await requestRide(survivor, keyOf('undisturbed'));
+    expect(undisturbed.status).toBe(201);
+    points = await survivor.ask<string[]>('passed');
+    await killAtAll();
+  });
+
+  /**
+   * One process, one request at each of its fault points, then SIGKILL: what
+   * each of them leaves is the same as if it had been alone.
+   */
+  async function killAtAll() {
+    const cut: Promise<void>[] = [];
+    for (const point of points) {
+      await mortal.ask('stopAt', point);
+      cut.push(expect(requestRide(mortal, keyOf(point))).rejects.toThrow());
+      expect(await mortal.event('stopped')).toBe(point);
+    }
+    await mortal.kill();
+    await Promise.all(cut);
+  }
+
+  it('there is a fault point at every step of the protocol', () => {
+    const steps = points.map((point) => FAULT_STEPS.find((step) => point.endsWith(step)));
+    expect(new Set(steps)).toEqual(new Set(FAULT_STEPS));
+  });
+
+  it('a ride is made once, wherever its process was killed', async () => {
+    for (const point of points) {
+      const key = keyOf(point);
+      const left = await keyRow(world.database, key);
+      const leftCharges = (await tracesOf(world, key)).charges;
+      await outliveLease(world.database, key);
+
+      const retry = await requestRide(survivor, key);
+      const replay = await requestRide(survivor, key);
+      const traces = await tracesOf(world, key);
+      matrix.push({
+        platform: platform.name,
+        killedAt: point,
+        left: left.recovery_point,
+        leftCharges,
+        status: retry.status,
+        outcome: retry.status === 409 ? retry.json().code : 'final',
+        traces,
+        sameAnswer: replay.text === retry.text,
+      });
+
+      const outcome = { point, status: retry.status, traces };
+      if (BEFORE_THE_FIRST_PHASE.includes(point)) {
+        expect(outcome).toEqual({ point, status: 409, traces: NO_RIDE });
+        expect(retry.json().code).toBe('outcome_unknown');
+      } else {
+        expect(outcome).toEqual({ point, status: 201, traces: ONE_RIDE });
+        expect(replay.headers.get('idempotent-replayed')).toBe('true');
+        const { id, chargeId } = retry.json();
+        const charges = await world.provider.control.charges();
+        expect(charges).toContainEqual(
+          expect.objectContaining({ id: chargeId, description: `Ride ${id}` }),
+        );
+      }
+      expect(replay.status).toBe(retry.status);
+      expect(replay.body).toEqual(retry.body);
+    }
+  });
+
+  it('nothing is left over that belongs to no answered ride', async () => {
+    const [row] = await world.database.query<{ finished: number }>(
+      `SELECT count(*)::int AS finished FROM idempotency_keys WHERE status = 'completed'`,
+    );
+    const { finished } = row!;
+    expect(await tracesOf(world)).toEqual({
+      rides: finished,
+      auditRecords: finished,
+      receipts: finished,
+      charges: finished,
+    });
+  });
+});

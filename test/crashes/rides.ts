@@ -1,0 +1,110 @@
+import { AppModule } from '../../sample-app/app.module.js';
+import { migrate } from '../../sample-app/database/migrate.js';
+import {
+  startPaymentProvider,
+  type PaymentProvider,
+} from '../sample-app/payment-provider-process.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { send, type Received } from '../support/http.js';
+import type { PlatformName } from '../support/listen.js';
+import type { Platform, TestApp } from '../support/platforms.js';
+import { startServer, type ServerProcess } from '../support/server-process.js';
+import { passTime } from '../support/time.js';
+
+/** All that a request for a ride has left behind, wherever it is kept. */
+export interface Traces {
+  rides: number;
+  auditRecords: number;
+  receipts: number;
+  /** In the provider's own books. */
+  charges: number;
+}
+
+export const NO_RIDE: Traces = { rides: 0, auditRecords: 0, receipts: 0, charges: 0 };
+export const ONE_RIDE: Traces = { rides: 1, auditRecords: 1, receipts: 1, charges: 1 };
+
+/** What several processes of Rocket Rides share: a database and a payment provider. */
+export interface World {
+  database: TestDatabase;
+  provider: PaymentProvider;
+  startProcess(platform: PlatformName): Promise<ServerProcess>;
+  close(): Promise<void>;
+}
+
+export async function createWorld(): Promise<World> {
+  const [database, provider] = await Promise.all([createTestDatabase(), startPaymentProvider()]);
+  await migrate(database.url);
+  return {
+    database,
+    provider,
+    startProcess: (platform) =>
+      startServer('test/servers/rocket-rides', {
+        platform,
+        env: { DATABASE_URL: database.url, PAYMENTS_URL: provider.url },
+      }),
+    async close() {
+      await provider.close();
+      await database.drop();
+    },
+  };
+}
+
+/** Rocket Rides in this process, where a test can watch its connections. */
+export function startRides(
+  platform: Platform,
+  urls: { databaseUrl: string; paymentsUrl: string },
+): Promise<TestApp> {
+  const module = AppModule.forRoot({
+    ...urls,
+    platform: platform.name,
+    port: 0,
+    paymentsTimeoutMs: 30_000,
+    lease: '30s',
+  });
+  // The tests provoke errors that the app is right to log, and nobody needs to read.
+  return platform.start({ imports: [module] }, { logger: false });
+}
+
+/** Asks a process for a ride to the moon, the same for every key. */
+export function requestRide(
+  { url }: { url: string },
+  key: string,
+  signal?: AbortSignal,
+): Promise<Received> {
+  return send(`${url}/rides`, {
+    key,
+    body: { origin: 'earth', target: 'moon' },
+    headers: { authorization: 'Bearer token-of-ada' },
+    ...(signal && { signal }),
+  });
+}
+
+/** The lease of a key lapses, of which nobody takes care any more. */
+export function outliveLease(database: TestDatabase, key: string): Promise<void> {
+  return passTime(database, key, '31 seconds');
+}
+
+/** What there is of a key, or of all keys together, which also finds what belongs to none. */
+export async function tracesOf(
+  { database, provider }: Pick<World, 'database' | 'provider'>,
+  key?: string,
+): Promise<Traces> {
+  const [row] = await database.query<Omit<Traces, 'charges'> & { ids: string[] }>(
+    `WITH r AS (
+       SELECT r.id FROM rides r LEFT JOIN idempotency_keys k ON k.id = r.idempotency_key_id
+       WHERE $1::text IS NULL OR k.key = $1
+     )
+     SELECT (SELECT count(*)::int FROM r) AS "rides",
+            (SELECT coalesce(array_agg(id::text), '{}') FROM r) AS "ids",
+            (SELECT count(*)::int FROM audit_records
+             WHERE $1::text IS NULL OR subject IN (SELECT 'ride/' || id FROM r)) AS "auditRecords",
+            (SELECT count(*)::int FROM staged_receipts
+             WHERE $1::text IS NULL OR ride_id IN (SELECT id FROM r)) AS "receipts"`,
+    [key],
+  );
+  const { ids, ...traces } = row!;
+  const charges = (await provider.control.charges()).filter(
+    ({ description }) => key === undefined || ids.some((id) => description === `Ride ${id}`),
+  );
+  return { ...traces, charges: charges.length };
+}

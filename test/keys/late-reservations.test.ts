@@ -1,0 +1,92 @@
+import { InternalServerErrorException } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { send, type Received } from '../support/http.js';
+import { keyRow } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { PolicyRoutes } from '../support/policy-routes.js';
+import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
+import { expectRetryable } from '../support/refusals.js';
+import { RESERVE, TAKE_OVER } from '../support/store-statements.js';
+import { untilBlocked, withTransaction } from '../support/transactions.js';
+import { until } from '../support/until.js';
+
+// Giving up on a statement does not undo it. A reservation that is made after
+// its request was refused would lapse into "outcome unknown", although nothing
+// ever ran.
+forEachPlatform((platform) => {
+  const routes = new PolicyRoutes({ orders: {}, 'short-leased': { lease: '1s' } });
+  let app: ProxiedApp;
+
+  beforeAll(async () => {
+    app = await startProxiedApp(platform, {
+      controllers: [routes.controller],
+      idempotency: { storeTimeout: '1s' },
+    });
+  });
+  afterAll(() => app.close());
+  beforeEach(() => routes.answers((execution) => ({ execution })));
+
+  function order(key: string, path = 'orders'): Promise<Received> {
+    return send(`${app.url}/${path}`, { key, body: {} });
+  }
+
+  async function exists(key: string): Promise<boolean> {
+    const rows = await app.database.query('SELECT 1 FROM idempotency_keys WHERE key = $1', [key]);
+    return rows.length > 0;
+  }
+
+  it('withdraws a reservation that is made after its request was refused', async () => {
+    await withTransaction(app.database, async (tx) => {
+      await tx.query('LOCK TABLE idempotency_keys IN SHARE MODE');
+      const refused = order('too-slow');
+      await untilBlocked(app.database);
+      expectRetryable(await refused, 503, 'store_unavailable');
+      await tx.query('COMMIT');
+    });
+    // The statement goes on in the database; its row comes and goes.
+    await until(async () => app.proxy.count(/DELETE FROM "idempotency_keys"/) > 0, 'withdrawal');
+    await until(async () => !(await exists('too-slow')), 'no row');
+    expect(routes.executions).toBe(0);
+
+    expect((await order('too-slow')).status).toBe(201);
+    expect(routes.executions).toBe(1);
+  });
+
+  it('withdraws a reservation whose reply comes after its request was refused', async () => {
+    const reply = app.proxy.holdReply(RESERVE);
+    expectRetryable(await order('late-reply'), 503, 'store_unavailable');
+    expect(await keyRow(app.database, 'late-reply')).toMatchObject({ status: 'in_progress' });
+
+    reply.release();
+    await until(async () => !(await exists('late-reply')), 'no row');
+    expect((await order('late-reply')).status).toBe(201);
+    expect(routes.executions).toBe(1);
+  });
+
+  it('withdraws a reservation whose reply never comes, before its lease is over', async () => {
+    app.proxy.holdReply(RESERVE);
+    expectRetryable(await order('no-reply', 'short-leased'), 503, 'store_unavailable');
+
+    await until(async () => !(await exists('no-reply')), 'no row');
+    expect((await order('no-reply', 'short-leased')).status).toBe(201);
+    expect(routes.executions).toBe(1);
+  });
+
+  it('withdraws a takeover whose reply comes late, and the key stays open', async () => {
+    routes.answers((execution) => {
+      if (execution === 1) throw new InternalServerErrorException();
+      return { execution };
+    });
+    expect((await order('taken-over')).status).toBe(500);
+    const reply = app.proxy.holdReply(TAKE_OVER);
+    expectRetryable(await order('taken-over'), 503, 'store_unavailable');
+    expect(await keyRow(app.database, 'taken-over')).toMatchObject({ status: 'in_progress' });
+
+    reply.release();
+    await until(async () => {
+      return (await keyRow(app.database, 'taken-over')).status === 'failed_retryable';
+    }, 'an open key');
+    expect((await order('taken-over')).status).toBe(201);
+    expect(routes.executions).toBe(2);
+  });
+});

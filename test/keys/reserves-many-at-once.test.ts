@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { untilBlocked, withTransaction } from '../support/transactions.js';
+
+describe('Several reservations in one statement', () => {
+  let database: TestDatabase;
+  let keys: OpenKeyStore;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    keys = await openKeyStore(database.url);
+  });
+  afterAll(async () => {
+    await keys.close();
+    await database.drop();
+  });
+
+  it('answers each one in the order it was asked', async () => {
+    const taken = reservationOf('taken');
+    await keys.store.reserve([taken]);
+    const statements = keys.sent.length;
+
+    const results = await keys.store.reserve([
+      reservationOf('zebra'),
+      reservationOf('taken'),
+      reservationOf('ant', { retention: null }),
+    ]);
+
+    expect(keys.sent).toHaveLength(statements + 1);
+    expect(results).toMatchObject([
+      { kind: 'reserved', expiresAt: expect.any(Date) },
+      { kind: 'found', key: { owner: taken.owner, status: 'in_progress', attempt: 1 } },
+      { kind: 'reserved', expiresAt: null },
+    ]);
+    const rows = await database.query('SELECT id, key FROM idempotency_keys');
+    const idOf = (key: string) => rows.find((row) => row.key === key)?.id;
+    expect(results[0]).toMatchObject({ id: idOf('zebra') });
+    expect(results[2]).toMatchObject({ id: idOf('ant') });
+  });
+
+  it('gives a key to one of two that ask for it in the same statement', async () => {
+    const twins = [reservationOf('twin'), reservationOf('twin')];
+    const results = await keys.store.reserve(twins);
+
+    // The other one cannot see a row of its own statement, and has to ask again.
+    expect(results.map(({ kind }) => kind).toSorted()).toEqual(['missed', 'reserved']);
+    const winner = twins[results.findIndex(({ kind }) => kind === 'reserved')]!;
+    const loser = twins.find((twin) => twin !== winner)!;
+    expect(await keys.store.reserve([loser])).toMatchObject([
+      { kind: 'found', key: { owner: winner.owner } },
+    ]);
+  });
+
+  it('keeps keys apart that differ in scope or endpoint only', async () => {
+    const results = await keys.store.reserve([
+      reservationOf('same', { scope: 'a', endpoint: 'bc' }),
+      reservationOf('same', { scope: 'ab', endpoint: 'c' }),
+      reservationOf('same', { scope: 'a', endpoint: '' }),
+    ]);
+    expect(results.map(({ kind }) => kind)).toEqual(['reserved', 'reserved', 'reserved']);
+  });
+
+  it('does not deadlock with another process that asks in the opposite order', async () => {
+    const other = await openKeyStore(database.url);
+    try {
+      const results = await withTransaction(database, async (tx) => {
+        // Whoever asks for the middle one waits here, with the first one in hand.
+        await tx.query(
+          `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until)
+           VALUES ('tests', 'm', 'x', gen_random_uuid(), now())`,
+        );
+        const forward = keys.store.reserve(['a', 'm', 'z'].map((key) => reservationOf(key)));
+        await untilBlocked(database, 1);
+        const backward = other.store.reserve(['z', 'm', 'a'].map((key) => reservationOf(key)));
+        await untilBlocked(database, 2);
+        await tx.query('ROLLBACK');
+        return Promise.all([forward, backward]);
+      });
+      expect(results[0].map(({ kind }) => kind)).toEqual(['reserved', 'reserved', 'reserved']);
+      expect(results[1].map(({ kind }) => kind)).not.toContain('reserved');
+    } finally {
+      await other.close();
+    }
+  });
+});

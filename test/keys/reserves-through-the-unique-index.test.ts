@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+
+interface PlanNode {
+  'Node Type': string;
+  'Index Name'?: string;
+  'Relation Name'?: string;
+  'Conflict Resolution'?: string;
+  'Conflict Arbiter Indexes'?: string[];
+  Plans?: PlanNode[];
+}
+
+function nodesOf(plan: PlanNode): PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
+
+describe('The plan of the reservation', () => {
+  let database: TestDatabase;
+  let keys: OpenKeyStore;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    keys = await openKeyStore(database.url);
+  });
+  afterAll(async () => {
+    await keys.close();
+    await database.drop();
+  });
+
+  async function plan(wanted: number): Promise<PlanNode[]> {
+    const reservations = Array.from({ length: wanted }, (_, i) => reservationOf(`planned-${i}`));
+    await keys.store.reserve(reservations);
+    const { sql, parameters } = keys.sent.at(-1)!;
+    const [row] = await database.query(`EXPLAIN (FORMAT JSON) ${sql}`, parameters);
+    return nodesOf(row!['QUERY PLAN'][0].Plan as PlanNode);
+  }
+
+  function expectUniqueIndexOnly(nodes: PlanNode[]): void {
+    const insert = nodes.find((node) => node['Node Type'] === 'ModifyTable');
+    expect(insert).toMatchObject({
+      'Conflict Resolution': 'NOTHING',
+      'Conflict Arbiter Indexes': ['uq_idempotency_keys'],
+    });
+    const reads = nodes.filter(
+      (node) =>
+        node['Node Type'].includes('Scan') &&
+        (node['Relation Name'] === 'idempotency_keys' || node['Index Name'] !== undefined),
+    );
+    expect(reads).toMatchObject([
+      { 'Node Type': 'Index Scan', 'Index Name': 'uq_idempotency_keys' },
+    ]);
+  }
+
+  it('uses the unique index on an empty table without statistics', async () => {
+    expectUniqueIndexOnly(await plan(1));
+  });
+
+  it.each([1, 100])('uses it among 50,000 keys, for %d at a time', async (wanted) => {
+    await database.query(
+      `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until)
+       SELECT 'tests', 'key-' || $1 || '-' || n, sha256('x'), gen_random_uuid(), now()
+       FROM generate_series(1, 50000) AS n`,
+      [wanted],
+    );
+    await database.query('ANALYZE idempotency_keys');
+    expectUniqueIndexOnly(await plan(wanted));
+  });
+});

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Ending, FoundKey, KeyStore, Reservation } from '../../lib/keys/key-store.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { writtenRow } from '../support/written-row.js';
+
+/** What the stalled attempt knows, from the time when it owned the key. */
+interface Stale {
+  id: string;
+  reservation: Reservation;
+  seen: FoundKey;
+}
+
+function ended({ id, reservation }: Stale, status: Ending['status']): Ending {
+  return {
+    id,
+    owner: reservation.owner,
+    status,
+    responseStatus: 201,
+    responseHeaders: {},
+    responseBody: Buffer.from('stalled'),
+    errorCode: null,
+    retention: 1,
+  };
+}
+
+/** Every write after the reservation, with what tells the attempt that it came too late. */
+const WRITES: Record<string, (store: KeyStore, stale: Stale) => Promise<void>> = {
+  async complete(store, stale) {
+    expect((await store.finish([ended(stale, 'completed')])).has(stale.id)).toBe(false);
+  },
+  async 'end as retryable'(store, stale) {
+    expect((await store.finish([ended(stale, 'failed_retryable')])).has(stale.id)).toBe(false);
+  },
+  async 'end as unknown'(store, stale) {
+    expect((await store.finish([ended(stale, 'unknown')])).has(stale.id)).toBe(false);
+  },
+  async 'give back'(store, { reservation }) {
+    await store.giveBack(reservation);
+  },
+  async renew(store, { id, reservation: { owner, lease } }) {
+    expect(await store.renew([{ id, owner, lease }])).toEqual([id]);
+  },
+  async 'let go'(store, { id, reservation: { owner } }) {
+    await store.letGo([{ id, owner }]);
+  },
+  async 'take over'(store, { seen }) {
+    expect(await store.takeOver(seen, randomUUID(), 30_000)).toBe(false);
+  },
+  async 'declare unknown'(store, { seen }) {
+    await store.declareUnknown(seen, 'abandoned');
+  },
+  async forget(store, { id }) {
+    await store.forget(id);
+  },
+};
+
+describe('A write of an attempt that was replaced', () => {
+  let database: TestDatabase;
+  let keys: OpenKeyStore;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    keys = await openKeyStore(database.url);
+  });
+  afterAll(async () => {
+    await keys.close();
+    await database.drop();
+  });
+  beforeEach(() => database.query('DELETE FROM idempotency_keys'));
+
+  /** One attempt lapsed and another one took the key over; both stories so far are real statements. */
+  async function replace(): Promise<{ stale: Stale; successor: { id: string; owner: string } }> {
+    const { store } = keys;
+    const reservation = reservationOf('fenced');
+    const [reserved] = await store.reserve([reservation]);
+    await database.query(`UPDATE idempotency_keys SET locked_until = now() - interval '1 second'`);
+    const [found] = await store.reserve([reservationOf('fenced')]);
+    if (reserved?.kind !== 'reserved' || found?.kind !== 'found') throw new Error('not reserved');
+    const owner = randomUUID();
+    expect(await store.takeOver(found.key, owner, 30_000)).toBe(true);
+    const { id } = reserved;
+    return { stale: { id, reservation, seen: found.key }, successor: { id, owner } };
+  }
+
+  const STATES = ['in_progress', 'completed', 'failed_retryable', 'unknown'] as const;
+
+  describe.each(STATES)('when its successor left the key %s', (status) => {
+    it.each(Object.keys(WRITES))('changes nothing: %s', async (write) => {
+      const { stale, successor } = await replace();
+      if (status !== 'in_progress') {
+        const { owner } = successor;
+        const ending = { ...ended(stale, status), owner, retention: 86_400_000 };
+        await keys.store.finish([ending]);
+      }
+      const before = await writtenRow(database, 'fenced');
+      expect(before).toMatchObject({ status, owner: successor.owner, attempt: 2 });
+
+      await WRITES[write]!(keys.store, stale);
+      expect(await writtenRow(database, 'fenced')).toEqual(before);
+    });
+  });
+
+  it('changes nothing even if the successor has lapsed as well', async () => {
+    const { stale } = await replace();
+    await database.query(`UPDATE idempotency_keys SET locked_until = now() - interval '1 second'`);
+    const before = await writtenRow(database, 'fenced');
+    for (const write of Object.values(WRITES)) {
+      await write(keys.store, stale);
+      expect(await writtenRow(database, 'fenced')).toEqual(before);
+    }
+  });
+
+  it('recreates nothing when the key was removed', async () => {
+    const { stale } = await replace();
+    await database.query('DELETE FROM idempotency_keys');
+    for (const write of Object.values(WRITES)) {
+      await write(keys.store, stale);
+      expect(await writtenRow(database, 'fenced')).toBeUndefined();
+    }
+  });
+});

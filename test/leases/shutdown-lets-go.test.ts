@@ -1,0 +1,114 @@
+import { Controller, Post } from '@nestjs/common';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
+import { barrier, type Barrier } from '../support/barrier.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { send } from '../support/http.js';
+import { keyRow } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
+import { ShutdownProbe, untilShutdown } from '../support/shutdown-probe.js';
+import { FINISH, HEARTBEAT } from '../support/store-statements.js';
+
+let stuck: Barrier;
+let attempts: number[];
+
+@Controller('orders')
+@Idempotent({ lease: '3s', onAbandoned: 'resume' })
+class OrdersController {
+  constructor(private readonly phase: AtomicPhase) {}
+
+  /** Ends only when it is told to, as a handler does that watches its signal. */
+  @Post('obedient')
+  async obedient() {
+    const { attempt, signal } = this.phase.current!;
+    attempts.push(attempt);
+    if (attempt === 1) {
+      void stuck.pass();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    }
+    return { attempt };
+  }
+}
+
+forEachPlatform((platform) => {
+  let database: TestDatabase;
+  let app: ProxiedApp;
+
+  beforeEach(async () => {
+    stuck = barrier();
+    attempts = [];
+    database = await createTestDatabase();
+    app = await start();
+  });
+  afterEach(() => database.drop());
+
+  function start(): Promise<ProxiedApp> {
+    return startProxiedApp(platform, {
+      controllers: [OrdersController, ShutdownProbe],
+      idempotency: { shutdownTimeout: 200 },
+      logger: false,
+      database,
+    });
+  }
+
+  async function isLapsed(key: string): Promise<boolean> {
+    const [row] = await database.query(
+      `SELECT locked_until <= now() AS lapsed FROM idempotency_keys WHERE key = $1`,
+      [key],
+    );
+    return row?.lapsed === true;
+  }
+
+  it('ends the lease of what does not finish in time, and tells the handler', async () => {
+    const answer = send(`${app.url}/orders/obedient`, { key: 'stuck' });
+    await stuck.arrived();
+    const { locked_until: lockedUntil } = await keyRow(database, 'stuck');
+    await app.close();
+
+    // Nobody has taken the key over meanwhile, so what the handler did counts.
+    expect((await answer).json()).toEqual({ attempt: 1 });
+    const row = await keyRow(database, 'stuck');
+    expect(row).toMatchObject({ status: 'completed', attempt: 1 });
+    expect(row.locked_until.getTime()).toBeLessThan(lockedUntil.getTime());
+  });
+
+  it('lets another process have the key at once', async () => {
+    const other = await start();
+    try {
+      const answer = send(`${app.url}/orders/obedient`, { key: 'handed-over' });
+      await stuck.arrived();
+      // The recording finds the key in other hands.
+      const recording = app.proxy.holdStatement(FINISH);
+      const closing = app.close();
+      await recording.reached;
+      expect(await isLapsed('handed-over')).toBe(true);
+
+      const second = await send(`${other.url}/orders/obedient`, { key: 'handed-over' });
+      expect(second.json()).toEqual({ attempt: 2 });
+      recording.release();
+      expect((await answer).json()).toMatchObject({ code: 'lease_lost', retryable: true });
+      await closing;
+      expect(attempts).toEqual([1, 2]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('is not undone by a heartbeat that was on its way', async () => {
+    const heartbeat = app.proxy.holdStatement(HEARTBEAT);
+    const answer = send(`${app.url}/orders/obedient`, { key: 'renewed' });
+    await heartbeat.reached;
+    const recording = app.proxy.holdStatement(FINISH);
+    const closing = app.close();
+    // Shutdown has gone as far as it can: new requests are refused.
+    await untilShutdown(app.url);
+    heartbeat.release();
+    await recording.reached;
+
+    expect(await isLapsed('renewed')).toBe(true);
+    recording.release();
+    await answer;
+    await closing;
+  });
+});

@@ -1,0 +1,123 @@
+import { All, Controller, Delete, Get, Put } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Idempotent } from 'nestjs-atomic-idempotency';
+import { send } from '../support/http.js';
+import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { recordingLogger } from '../support/recording-logger.js';
+
+let executions = 0;
+const count = () => ({ execution: ++executions });
+
+@Controller()
+class OrdersController {
+  @Put('optional')
+  @Idempotent()
+  replace() {
+    return count();
+  }
+
+  @Delete('optional')
+  @Idempotent()
+  remove() {
+    return count();
+  }
+
+  @Put('required')
+  @Idempotent({ required: true })
+  replaceWithKey() {
+    return count();
+  }
+
+  @Delete('required')
+  @Idempotent({ required: true })
+  removeWithKey() {
+    return count();
+  }
+
+  @Get('read')
+  @Idempotent({ required: true })
+  read() {
+    return count();
+  }
+
+  @All('any')
+  @Idempotent()
+  any() {
+    return count();
+  }
+}
+
+forEachPlatform((platform) => {
+  describe('@Idempotent() on a handler', () => {
+    const logger = recordingLogger();
+    let app: IdempotentApp;
+    beforeAll(async () => {
+      app = await startIdempotentApp(platform, {
+        // The module's default says nothing about methods that are idempotent anyway.
+        idempotency: { required: true },
+        controllers: [OrdersController],
+        logger,
+      });
+    });
+    afterAll(() => app.close());
+    beforeEach(() => {
+      executions = 0;
+    });
+
+    describe.each(['PUT', 'DELETE'])('for %s', (method) => {
+      it('lets a request without a key pass', async () => {
+        await send(`${app.url}/optional`, { method });
+        const second = await send(`${app.url}/optional`, { method });
+        expect(second.json()).toEqual({ execution: 2 });
+      });
+
+      it('honours a key that is there', async () => {
+        await send(`${app.url}/optional`, { method, key: `${method}-honoured` });
+        const retry = await send(`${app.url}/optional`, { method, key: `${method}-honoured` });
+        expect(retry.json()).toEqual({ execution: 1 });
+        expect(retry.headers.get('idempotent-replayed')).toBe('true');
+      });
+
+      it('refuses a key that cannot be read', async () => {
+        const answer = await send(`${app.url}/optional`, { method, key: 'a, b' });
+        expect(answer.status).toBe(400);
+        expect(executions).toBe(0);
+      });
+
+      it('demands a key with required: true', async () => {
+        const answer = await send(`${app.url}/required`, { method });
+        expect(answer.status).toBe(400);
+        expect(answer.json()).toMatchObject({ code: 'key_missing' });
+        expect(executions).toBe(0);
+      });
+    });
+
+    it.each(['GET', 'HEAD'])('never does anything for %s, and says so at boot', async (method) => {
+      await send(`${app.url}/read`, { method, key: 'read' });
+      const second = await send(`${app.url}/read`, { method, key: 'read' });
+      expect(second.status).toBe(200);
+      expect(second.headers.get('idempotent-replayed')).toBeNull();
+      expect(executions).toBe(2);
+      expect(await app.database.query(`SELECT 1 FROM idempotency_keys WHERE key = 'read'`)).toEqual(
+        [],
+      );
+      expect(logger.warnings).toContainEqual(
+        expect.stringContaining('OrdersController.read has no effect'),
+      );
+    });
+
+    it.each([
+      ['GET', 200],
+      ['PUT', 200],
+      ['DELETE', 200],
+      ['POST', 400],
+      ['PATCH', 400],
+    ])(
+      'goes by the request on a route for all methods: %s without a key gets %i',
+      async (method, status) => {
+        expect((await send(`${app.url}/any`, { method })).status).toBe(status);
+      },
+    );
+  });
+});

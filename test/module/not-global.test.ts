@@ -1,0 +1,84 @@
+import { Controller, Injectable, Module, Post } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AtomicPhase, IdempotencyModule, Idempotent } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { send } from '../support/http.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { bootFailure } from './boot-failure.js';
+
+let executions = 0;
+
+@Injectable()
+class OrdersService {
+  constructor(private readonly phases: AtomicPhase) {}
+
+  create(): Promise<{ execution: number }> {
+    return this.phases.local('ordered', async () => ({ execution: ++executions }));
+  }
+}
+
+@Controller('orders')
+class OrdersController {
+  constructor(private readonly orders: OrdersService) {}
+
+  @Post()
+  @Idempotent()
+  create() {
+    return this.orders.create();
+  }
+}
+
+const idempotency = IdempotencyModule.forRoot({ scope: 'global', isGlobal: false });
+
+@Module({
+  imports: [idempotency],
+  controllers: [OrdersController],
+  providers: [OrdersService],
+})
+class OrdersModule {}
+
+@Controller('refunds')
+class RefundsController {
+  @Post()
+  @Idempotent()
+  create() {
+    return {};
+  }
+}
+
+@Module({ controllers: [RefundsController] })
+class RefundsModule {}
+
+describe('With isGlobal: false', () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+
+  forEachPlatform((platform) => {
+    it('a module that imports it has idempotent routes and phases', async () => {
+      executions = 0;
+      const app = await platform.start({
+        imports: [
+          TypeOrmModule.forRoot({ ...database.dataSourceOptions, autoLoadEntities: true }),
+          OrdersModule,
+        ],
+      });
+      const first = await send(`${app.url}/orders`, { key: platform.name });
+      const retry = await send(`${app.url}/orders`, { key: platform.name });
+
+      expect(first.json()).toEqual({ execution: 1 });
+      expect(retry.body).toEqual(first.body);
+      await app.close();
+    });
+  });
+
+  it('a module that does not import it fails at boot, and the error names both', async () => {
+    const { message } = await bootFailure({ database, imports: [OrdersModule, RefundsModule] });
+
+    expect(message).toContain('IdempotencyInterceptor');
+    expect(message).toContain('RefundsModule');
+  });
+});

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { IdempotencyConfigurationError, IdempotencyModule } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { bootFailure } from './boot-failure.js';
+
+describe('The application does not start', () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+
+  /** Every message names the option first, and then what to write instead. */
+  async function refuses(idempotency: Record<string, unknown>, ...fragments: string[]) {
+    const error = await bootFailure({ database, idempotency });
+    expect(error).toBeInstanceOf(IdempotencyConfigurationError);
+    for (const fragment of fragments) expect(error.message).toContain(fragment);
+  }
+
+  it.each([[undefined], [''], ['tenant'], [42], [{}]])('with scope %p', async (scope) => {
+    await refuses({ scope }, 'scope is missing', 'scope: (request) =>', "scope: 'global'");
+  });
+
+  it('with a factory that returns nothing', async () => {
+    const error = await bootFailure({
+      database,
+      imports: [IdempotencyModule.forRootAsync({ useFactory: () => undefined as never })],
+    });
+    expect(error.message).toContain('scope is missing');
+  });
+
+  it.each(['retention', 'lease', 'waitFor', 'maxRunTime', 'storeTimeout', 'shutdownTimeout'])(
+    'with a %s that is not a duration',
+    async (option) => {
+      for (const duration of [
+        '',
+        '10',
+        's',
+        '10 parsecs',
+        '-1s',
+        '1e3s',
+        -1,
+        NaN,
+        Infinity,
+        null,
+      ]) {
+        await refuses({ [option]: duration }, `${option} is`, 'not a duration', "such as '30s'");
+      }
+    },
+  );
+
+  it('with a lease that is longer than the retention', async () => {
+    const message = 'Shorten lease or lengthen retention';
+    await refuses({ lease: '2m', retention: '1m' }, 'lease (120000 ms)', message);
+    await refuses({ retention: 0 }, 'retention (0 ms)', message);
+  });
+
+  it('with a lease that leaves no time to renew it', async () => {
+    await refuses({ lease: 99 }, 'lease is 99 ms', 'Use at least 100 ms');
+  });
+
+  it('with a lease beyond the longest run', async () => {
+    await refuses(
+      { lease: '2m', maxRunTime: '1m' },
+      'maxRunTime (60000 ms)',
+      'Lengthen maxRunTime',
+    );
+  });
+
+  it('with a waitFor of more than 55 seconds', async () => {
+    await refuses({ waitFor: '55001ms' }, 'waitFor is 55001 ms', "Use at most '55s'");
+  });
+
+  it('with a retention that no date can hold', async () => {
+    await refuses({ retention: Number.MAX_SAFE_INTEGER }, 'retention is', "Use 'forever'");
+  });
+
+  it.each(['storeTimeout', 'shutdownTimeout', 'lease'])(
+    'with a %s that no timer can wait for',
+    async (option) => {
+      const patience = { retention: 'forever', maxRunTime: '90d' };
+      await refuses({ ...patience, [option]: '30d' }, `${option} is '30d'`, "Use at most '24d'");
+    },
+  );
+
+  it('with a storeTimeout in which nothing can happen', async () => {
+    await refuses({ storeTimeout: 0 }, 'storeTimeout is 0', "such as '5s'");
+  });
+
+  it.each([
+    ['keyspace', "'scope', 'endpoint'"],
+    ['onInProgress', "'reject', 'accept', 'wait'"],
+    ['onMismatch', "'reject', 'replay'"],
+    ['onAbandoned', "'resume', 'unknown'"],
+    ['onServerError', "'retry', 'store', 'unknown'"],
+    ['onExpired', "'forget', 'gone'"],
+    ['dialect', "'ietf' or 'stripe'"],
+    ['foreignCalls', "'ignore', 'warn' or 'throw'"],
+  ])('with a %s that does not exist', async (option, choices) => {
+    await refuses({ [option]: 'sometimes' }, `${option} is 'sometimes'`, choices);
+    await refuses({ [option]: null }, `${option} is null`, choices);
+  });
+
+  it.each([
+    ['required', 'yes', 'Use a boolean'],
+    ['isFinal', true, 'Use a function'],
+    ['fingerprint', 'body', 'Use a function'],
+    ['maxResponseBytes', '1MB', 'Use a whole number of bytes'],
+    ['maxResponseBytes', -1, 'Use a whole number of bytes'],
+    ['maxResponseBytes', 1.5, 'Use a whole number of bytes'],
+  ])('with %s: %p', async (option, value, cure) => {
+    await refuses({ [option]: value }, `${option} is`, cure);
+  });
+
+  it.each(['', 'Idempotency Key', 'Idempotency-Key:', 'Schlüssel', null, 7])(
+    'with header %p',
+    async (header) => {
+      await refuses({ header }, 'header is', "such as 'Idempotency-Key'");
+    },
+  );
+
+  it.each([
+    'set-cookie',
+    'Set-Cookie',
+    'connection',
+    'Keep-Alive',
+    'TE',
+    'Trailer',
+    'Transfer-Encoding',
+    'upgrade',
+    'Proxy-Authenticate',
+    'Content-Length',
+    'DATE',
+    'Access-Control-Allow-Origin',
+    'Idempotent-Replayed',
+  ])('with replay header %s', async (name) => {
+    const replayHeaders = ['x-total', name];
+    await refuses({ replayHeaders }, `replayHeaders names ${name}`, 'must never', 'Remove it');
+  });
+
+  it.each([['x-total'], [['x total']], [['']], [{ 'x-total': true }]])(
+    'with replayHeaders: %j',
+    async (replayHeaders) => {
+      await refuses({ replayHeaders }, 'replayHeaders is', 'Use a list of header names');
+    },
+  );
+});

@@ -1,0 +1,70 @@
+import { Module } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { IdempotencyConfigurationError, IdempotencyModule } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { send } from '../support/http.js';
+import { startIdempotentApp } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { PolicyRoutes } from '../support/policy-routes.js';
+import { bootFailure } from './boot-failure.js';
+
+describe('Two modules', () => {
+  const routes = new PolicyRoutes({ orders: {} });
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+
+  it.each([
+    ['side by side', () => IdempotencyModule.forRoot({ scope: 'global' })],
+    [
+      'with other options and in another module',
+      () => {
+        @Module({ imports: [IdempotencyModule.forRoot({ scope: 'global', isGlobal: false })] })
+        class OrdersModule {}
+        return OrdersModule;
+      },
+    ],
+  ])('on one data source do not start: %s', async (_, second) => {
+    const error = await bootFailure({
+      database,
+      imports: [IdempotencyModule.forRoot({ scope: 'global' }), second()],
+    });
+    expect(error).toBeInstanceOf(IdempotencyConfigurationError);
+    expect(error.message).toContain('dataSource');
+    expect(error.message).toContain('Import IdempotencyModule.forRoot() once');
+  });
+
+  forEachPlatform((platform) => {
+    it('in two applications of one process are fine, and one does not end the other', async () => {
+      const options = { database, controllers: [routes.controller] };
+      routes.answers((execution) => ({ execution }));
+      const one = await startIdempotentApp(platform, options);
+      const two = await startIdempotentApp(platform, options);
+
+      const key = `${platform.name}-shared`;
+      const first = await send(`${one.url}/orders`, { key });
+      const retry = await send(`${two.url}/orders`, { key });
+      expect(retry.body).toEqual(first.body);
+      expect(routes.executions).toBe(1);
+
+      await one.close();
+      const later = await send(`${two.url}/orders`, { key: `${platform.name}-later` });
+      expect(later.json()).toEqual({ execution: 2 });
+      await two.close();
+    });
+
+    it('one after the other are fine', async () => {
+      for (const run of ['first', 'second']) {
+        const app = await startIdempotentApp(platform, {
+          database,
+          controllers: [routes.controller],
+        });
+        const answer = await send(`${app.url}/orders`, { key: `${platform.name}-${run}` });
+        expect(answer.status).toBe(201);
+        await app.close();
+      }
+    });
+  });
+});

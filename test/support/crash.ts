@@ -1,0 +1,29 @@
+import { observeFaultPoints, SimulatedCrash } from '../../lib/fault-points.js';
+import { send, type Sending } from './http.js';
+
+/**
+ * Sends a request whose attempt plays dead at a fault point, as if its process
+ * were killed there: nobody answers, so the client gives up.
+ *
+ * @param point such as `reserved` or `charge_created:after_call`
+ */
+export async function crashAt(point: string, url: string, sending: Sending): Promise<void> {
+  let die!: () => void;
+  const died = new Promise<void>((resolve) => (die = resolve));
+  const stopObserving = observeFaultPoints(({ name }) => {
+    if (name !== point) return;
+    die();
+    throw new SimulatedCrash(point);
+  });
+  const client = new AbortController();
+  const answered = send(url, { ...sending, signal: client.signal }).then(({ status, text }) => {
+    throw new Error(`No crash at ${point}: the request was answered with ${status} ${text}`);
+  });
+  try {
+    await Promise.race([died, answered]);
+  } finally {
+    stopObserving();
+    client.abort();
+    await answered.catch(() => undefined);
+  }
+}

@@ -1,0 +1,1 @@
+export { isAlive } from '../../sample-app/database/is-alive.mjs';

@@ -1,0 +1,38 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import { Database } from '../../lib/keys/database.js';
+import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
+
+export interface OpenKeyStore {
+  store: KeyStore;
+  /** Every statement that the store has sent. */
+  sent: { sql: string; parameters: unknown[] }[];
+  close(): Promise<void>;
+}
+
+/** The store alone, on connections of its own, for what no request can show. */
+export async function openKeyStore(url: string): Promise<OpenKeyStore> {
+  const dataSource = new DataSource({ type: 'postgres', url });
+  await dataSource.initialize();
+  const sent: OpenKeyStore['sent'] = [];
+  const database = new (class extends Database {
+    override query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+      sent.push({ sql, parameters });
+      return super.query(sql, parameters);
+    }
+  })(dataSource, 10_000);
+  return { store: new KeyStore(database), sent, close: () => dataSource.destroy() };
+}
+
+export function reservationOf(key: string, fields: Partial<Reservation> = {}): Reservation {
+  return {
+    scope: 'tests',
+    endpoint: '',
+    key,
+    fingerprint: randomBytes(32),
+    owner: randomUUID(),
+    lease: 30_000,
+    retention: 86_400_000,
+    ...fields,
+  };
+}

@@ -1,6 +1,11 @@
-import { Injectable, Logger, type ExecutionContext, type Type } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  RequestMethod,
+  type ExecutionContext,
+  type Type,
+} from '@nestjs/common';
 import { METHOD_METADATA, SSE_METADATA } from '@nestjs/common/constants.js';
-import { RequestMethod } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import { resolvePolicy, type ResolvedPolicy } from './idempotency.policy.js';

@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { IdempotencyConfigurationError } from './idempotency.errors.js';
 
 /** A provider's method that one of our decorators has marked. */
 export interface MarkedMethod {
@@ -16,18 +17,28 @@ export function* markedMethods(
   scanner: MetadataScanner,
   metadata: symbol,
 ): Generator<MarkedMethod> {
-  for (const { instance, metatype } of discovery.getProviders()) {
-    if (!instance || typeof instance !== 'object') continue;
+  // A provider with an alias (useExisting) is one object under two tokens.
+  const seen = new Set<unknown>();
+  for (const provider of discovery.getProviders()) {
+    const { instance, metatype } = provider as { instance: unknown; metatype: Type | null };
+    if (!instance || typeof instance !== 'object' || seen.has(instance)) continue;
+    seen.add(instance);
     const methods = instance as Record<string, unknown>;
     for (const name of scanner.getAllMethodNames(Object.getPrototypeOf(instance) as object)) {
       const method = methods[name];
       if (typeof method !== 'function') continue;
       const mark = Reflect.getMetadata(metadata, method) as string | undefined;
       if (mark === undefined) continue;
+      const where = `${metatype?.name ?? 'a provider'}.${name}`;
+      if (!provider.isDependencyTreeStatic()) {
+        throw new IdempotencyConfigurationError(
+          `${where} is called when there is no request, but its provider (or one that it depends on) is made anew for each request. Give it the default scope.`,
+        );
+      }
       yield {
         mark,
         call: (argument) => (method as (argument: unknown) => unknown).call(instance, argument),
-        where: `${(metatype as Type | null)?.name ?? 'a provider'}.${name}`,
+        where,
       };
     }
   }

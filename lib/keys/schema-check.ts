@@ -19,7 +19,9 @@ export async function checkSchema(
   if (missing.length > 0) {
     throw new IdempotencyConfigurationError(
       'entities: the data source does not know the entities of this module. ' +
-        'Set autoLoadEntities: true in TypeOrmModule.forRoot(), or add ...idempotencyEntities to its entities.',
+        'Set autoLoadEntities: true in TypeOrmModule.forRoot()' +
+        // The entities of another schema are made by this module, so nobody can list them.
+        (schema === undefined ? ', or add ...idempotencyEntities to its entities.' : '.'),
     );
   }
   for (const { migration, table, columns } of schemaSteps) {

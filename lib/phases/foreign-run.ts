@@ -212,7 +212,7 @@ export class ForeignRun<R, T> {
       if (isReconciliation(answer)) return answer;
       ForeignRun.logger.error(
         `@Reconciler('${name}') answered ${inspect(answer)}, so the outcome stays unknown. ` +
-          "Answer { outcome: 'executed', result }, { outcome: 'not_executed' } or { outcome: 'unknown' }.",
+          "Answer { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, { outcome: 'not_executed' } or { outcome: 'unknown' }.",
       );
       return { outcome: 'unknown' };
     } catch (error) {

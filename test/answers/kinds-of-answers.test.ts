@@ -1,5 +1,9 @@
-import { Controller, type CallHandler, type ExecutionContext } from '@nestjs/common';
-import type { NestInterceptor } from '@nestjs/common';
+import {
+  Controller,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Idempotent } from 'nestjs-atomic-idempotency';

@@ -4,7 +4,7 @@ import {
   startPaymentProvider,
   type PaymentProvider,
 } from '../sample-app/payment-provider-process.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { createTestDatabase, type Queryable, type TestDatabase } from '../support/database.js';
 import { send, type Received } from '../support/http.js';
 import type { PlatformName } from '../support/listen.js';
 import type { Platform, TestApp } from '../support/platforms.js';
@@ -80,13 +80,13 @@ export function requestRide(
 }
 
 /** The lease of a key lapses, of which nobody takes care any more. */
-export function outliveLease(database: TestDatabase, key: string): Promise<void> {
+export function outliveLease(database: Queryable, key: string): Promise<void> {
   return passTime(database, key, '31 seconds');
 }
 
 /** What there is of a key, or of all keys together, which also finds what belongs to none. */
 export async function tracesOf(
-  { database, provider }: Pick<World, 'database' | 'provider'>,
+  { database, provider }: { database: Queryable; provider: PaymentProvider },
   key?: string,
 ): Promise<Traces> {
   const [row] = await database.query<Omit<Traces, 'charges'> & { ids: string[] }>(

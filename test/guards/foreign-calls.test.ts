@@ -87,7 +87,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   target = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`;
 });
-afterAll(() => other.close());
+afterAll(() => void other.close());
 
 const mistakes = [
   ['in-local', /inside the transaction of phase "created".*foreign phase/],
@@ -148,7 +148,7 @@ forEachPlatform((platform) => {
       });
       afterAll(() => app.close());
 
-      it.each(mistakes)('fails %s', async (route) => {
+      it.each(mistakes.map(([route]) => route))('fails %s', async (route) => {
         const answer = await send(`${app.url}/${route}`, { key: route });
         expect(answer.status).toBeGreaterThanOrEqual(409);
         // Before Node 22.12, node:http tells of a request when it is on its way.

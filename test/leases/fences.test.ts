@@ -21,6 +21,7 @@ function ended({ id, reservation }: Stale, status: Ending['status']): Ending {
     responseHeaders: {},
     responseBody: Buffer.from('stalled'),
     errorCode: null,
+    resumeIn: null,
     retention: 1,
   };
 }

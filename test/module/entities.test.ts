@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
-import { idempotencyEntities, IdempotencyModule } from 'nestjs-atomic-idempotency';
+import { idempotencyEntities, IdempotencyKey, IdempotencyModule } from 'nestjs-atomic-idempotency';
 import type { Repository } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';

@@ -86,6 +86,7 @@ const rewritten =
   };
 
 const pastRetention = rewritten(`expires_at = now() - interval '1 second'`);
+const otherFormat = rewritten('response_version = 1000');
 const tombstone = rewritten(`status = 'expired', response_body = NULL, response_status = NULL`);
 const pending = rewritten(
   `status = 'pending', response_body = NULL, response_status = NULL, completed_at = NULL`,
@@ -120,6 +121,8 @@ const TABLE: State[] = [
     same: NO_ANSWER,
     other: REUSED,
   },
+  // A later version of this library wrote it, and this one cannot read it: it fails closed.
+  { state: 'completed in another format', arrange: otherFormat, same: NO_ANSWER, other: REUSED },
   { state: 'unknown', path: 'unknown', arrange: failed, same: UNKNOWN, other: REUSED },
   { state: 'past retention', arrange: pastRetention, same: RUNS, other: RUNS },
   { state: 'past retention', path: 'gone', arrange: pastRetention, same: EXPIRED, other: EXPIRED },

@@ -12,7 +12,7 @@ interface OrderRequest {
 }
 
 const fingerprints: Record<string, IdempotencyPolicy['fingerprint']> = {
-  withoutTimestamp: ({ body: { sentAt: _, ...order } }: OrderRequest) => order,
+  withoutTimestamp: ({ body }: OrderRequest) => ({ ...body, sentAt: undefined }),
   text: ({ body }: OrderRequest) => body.item,
   later: async ({ body }: OrderRequest) => body.item,
   rawBytes: ({ rawBody }: OrderRequest) => rawBody,

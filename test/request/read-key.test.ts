@@ -62,30 +62,25 @@ describe('Reading a key', () => {
     );
   });
 
-  it('takes no two different headers for the same key, but for quotes and outer white space', () => {
-    const normal = (value: string) => {
+  it('takes every character for what it is: quotes, escapes and outer white space are all that goes', () => {
+    const asString = (value: string) => {
       const inner = value.replace(/^[ \t]+|[ \t]+$/g, '');
       return inner.startsWith('"') ? inner : serializeItem(inner);
     };
+    const spaced = fc.tuple(fc.constantFrom('', ' ', '\t '), fc.oneof(keys, headerValues));
+    const keyOf = (value: string) => {
+      try {
+        return readKey(requestWith(value), HEADER);
+      } catch {
+        return undefined;
+      }
+    };
     fc.assert(
-      fc.property(headerValues, headerValues, (one, other) => {
-        const [a, b] = [one, other].map((value) => {
-          try {
-            return readKey(requestWith(value), HEADER);
-          } catch {
-            return undefined;
-          }
-        });
-        if (a !== undefined && a === b) expect(normal(one)).toBe(normal(other));
+      fc.property(spaced, ([space, value]) => {
+        const key = keyOf(space + value + space);
+        fc.pre(key !== undefined);
+        expect(serializeItem(key)).toBe(asString(value));
       }),
-      {
-        numRuns: 2_000,
-        examples: [
-          ['k', '"k"'],
-          ['"k"', ' "k" '],
-          ['a\\b', '"a\\\\b"'],
-        ],
-      },
     );
   });
 

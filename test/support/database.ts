@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
 
-export interface TestDatabase {
+export interface Queryable {
+  query<Row = Record<string, any>>(sql: string, parameters?: unknown[]): Promise<Row[]>;
+}
+
+export interface TestDatabase extends Queryable {
   name: string;
   url: string;
   /** For `TypeOrmModule.forRoot({ ...database.dataSourceOptions, autoLoadEntities: true })`. */
   dataSourceOptions: { type: 'postgres'; url: string };
   /** The test's own connections, apart from the ones of the application under test. */
   pool: Pool;
-  query<Row = Record<string, any>>(sql: string, parameters?: unknown[]): Promise<Row[]>;
   drop(): Promise<void>;
 }
 

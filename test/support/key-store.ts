@@ -33,6 +33,8 @@ export function reservationOf(key: string, fields: Partial<Reservation> = {}): R
     owner: randomUUID(),
     lease: 30_000,
     retention: 86_400_000,
+    onAbandoned: 'unknown',
+    onExpired: 'forget',
     ...fields,
   };
 }

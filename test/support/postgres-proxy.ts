@@ -21,6 +21,8 @@ export interface Held {
   /** Resolves when the statement has arrived, or when the server has answered it. */
   reached: Promise<void>;
   release(): void;
+  /** Resolves when the server has answered. */
+  answered: Promise<void>;
   /** Cuts the connection instead: what is held never arrives. */
   cut(): void;
 }
@@ -32,6 +34,7 @@ interface Rule {
   pattern: StatementPattern;
   at: 'statement' | 'reply';
   gate: Barrier;
+  answered: Barrier;
   cut: boolean;
 }
 
@@ -88,22 +91,22 @@ export class PostgresProxy {
    * alone, but its reply is lost with the connection. Resolves at that moment.
    */
   loseReply(pattern: StatementPattern): Promise<void> {
-    return this.rule({ pattern, at: 'reply', gate: barrier(), cut: true }).gate.arrived();
+    return this.rule(pattern, 'reply', true).gate.arrived();
   }
 
   /** The next matching statement breaks the connection before it reaches the server. */
   loseStatement(pattern: StatementPattern): Promise<void> {
-    return this.rule({ pattern, at: 'statement', gate: barrier(), cut: true }).gate.arrived();
+    return this.rule(pattern, 'statement', true).gate.arrived();
   }
 
   /** Keeps the next matching statement from the server. */
   holdStatement(pattern: StatementPattern): Held {
-    return this.hold({ pattern, at: 'statement', gate: barrier(), cut: false });
+    return this.hold(this.rule(pattern, 'statement', false));
   }
 
   /** Keeps the server's reply to the next matching statement from the client. */
   holdReply(pattern: StatementPattern): Held {
-    return this.hold({ pattern, at: 'reply', gate: barrier(), cut: false });
+    return this.hold(this.rule(pattern, 'reply', false));
   }
 
   /** How many statements matched so far. */
@@ -117,10 +120,10 @@ export class PostgresProxy {
   }
 
   private hold(rule: Rule): Held {
-    this.rule(rule);
     return {
       reached: rule.gate.arrived(),
       release: () => rule.gate.open(),
+      answered: rule.answered.arrived(),
       cut: () => {
         rule.cut = true;
         rule.gate.open();
@@ -128,7 +131,8 @@ export class PostgresProxy {
     };
   }
 
-  private rule(rule: Rule): Rule {
+  private rule(pattern: StatementPattern, at: Rule['at'], cut: boolean): Rule {
+    const rule: Rule = { pattern, at, cut, gate: barrier(), answered: barrier() };
     this.rules.push(rule);
     this.gates.add(rule.gate);
     return rule;
@@ -204,7 +208,7 @@ class Link {
     this.reply.push(message);
     // Only a reply with a rule has to be seen whole before any of it leaves.
     if (rule?.at === 'reply' && !endsReply(message)) return;
-    if (endsReply(message)) this.pending.shift();
+    if (endsReply(message)) void this.pending.shift()?.answered.pass();
     const reply = this.reply.splice(0);
     this.downstream = this.downstream.then(async () => {
       if (rule?.at === 'reply' && !(await this.passes(rule))) return;

@@ -1,4 +1,4 @@
-import type { TestDatabase } from './database.js';
+import type { Queryable } from './database.js';
 
 /**
  * Lets time pass for one key instead of waiting: all that happened to it, and
@@ -6,11 +6,7 @@ import type { TestDatabase } from './database.js';
  *
  * @param interval in PostgreSQL's words: `31 seconds`, `23 hours`
  */
-export async function passTime(
-  database: TestDatabase,
-  key: string,
-  interval: string,
-): Promise<void> {
+export async function passTime(database: Queryable, key: string, interval: string): Promise<void> {
   await database.query(
     `UPDATE idempotency_keys
      SET created_at = created_at - $2::interval,

@@ -1,0 +1,75 @@
+import { Injectable, Scope, type Provider } from '@nestjs/common';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import {
+  IdempotencyConfigurationError,
+  Reconciler,
+  type Reconciliation,
+} from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { startPhaseApp } from '../support/phase-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+
+const executed = (result: string): Reconciliation => ({ outcome: 'executed', result });
+
+@Injectable()
+class Charges {
+  private readonly name = 'Charges';
+
+  @Reconciler('charge_created')
+  lookUp(): Reconciliation {
+    return executed(this.name);
+  }
+}
+
+@Injectable()
+class OtherCharges {
+  @Reconciler('charge_created')
+  find(): Reconciliation {
+    return executed('OtherCharges');
+  }
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class ChargesOfARequest extends Charges {}
+
+forEachPlatform((platform) => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+
+  const boot = (providers: Provider[]) => startPhaseApp(platform, { providers, database });
+
+  it('two for one recovery point are an error', async () => {
+    await expect(boot([Charges, OtherCharges])).rejects.toThrow(
+      new IdempotencyConfigurationError(
+        "@Reconciler('charge_created') of OtherCharges.find: another method is already the reconciler of this recovery point. Keep one of them.",
+      ),
+    );
+  });
+
+  it('one that is made anew for each request is an error', async () => {
+    await expect(boot([ChargesOfARequest])).rejects.toThrow(
+      /ChargesOfARequest\.lookUp is called when there is no request.*Give it the default scope/,
+    );
+  });
+
+  it.each<[string, Provider[]]>([
+    ['a class', [Charges]],
+    ['a class with an alias', [Charges, { provide: 'CHARGES', useExisting: Charges }]],
+    ['a factory', [{ provide: 'CHARGES', useFactory: async () => new Charges() }]],
+  ])('one provided by %s is found, and called with its this', async (_, providers) => {
+    const app = await boot(providers);
+    app.handle('charge', (phases) =>
+      phases.foreign('charge_created', {
+        call: (): Promise<string> => Promise.reject(new Error('timeout')),
+        inDoubt: 'reconcile',
+      }),
+    );
+
+    expect((await app.post('charge', crypto.randomUUID())).text).toBe('Charges');
+    await app.close();
+  });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { keyRow } from '../support/idempotent-app.js';
+import { runJob } from '../support/jobs.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { send } from '../support/http.js';
+import { startRides, type RidesApp } from './rides-app.js';
+import { declined, timedOut } from './rides.js';
+
+forEachPlatform((platform) => {
+  let app: RidesApp;
+  beforeAll(async () => {
+    app = await startRides(platform, { run: 'background' }, { statusPath: 'operations' });
+  });
+  afterAll(() => app.close());
+
+  it('answers 202 until a worker is done, and then the real answer', async () => {
+    const accepted = await app.request('a');
+    expect(accepted.status).toBe(202);
+    expect(Number(accepted.headers.get('retry-after'))).toBeGreaterThan(0);
+    const { id } = await keyRow(app.database, 'a');
+    expect(accepted.headers.get('location')).toBe(`/operations/${id}`);
+    expect(await keyRow(app.database, 'a')).toMatchObject({
+      status: 'pending',
+      operation: 'rides.create',
+      input: { target: 'mars' },
+    });
+    expect(app.rides.runs).toBe(0);
+
+    const again = await app.request('a');
+    expect(again.status).toBe(202);
+    expect(again.headers.get('location')).toBe(`/operations/${id}`);
+    expect((await app.request('a', { target: 'venus' })).status).toBe(422);
+
+    expect(await runJob(app, 'completer')).toBe(1);
+    expect(app.rides.runs).toBe(1);
+    const answer = await app.request('a');
+    expect(answer.status).toBe(201);
+    expect(answer.json()).toMatchObject({ charge: app.provider.charges.at(-1) });
+    const replay = await app.request('a');
+    expect(replay.body).toEqual(answer.body);
+    expect(app.rides.runs).toBe(1);
+  });
+
+  it('answers with the definite no that the worker got', async () => {
+    app.provider.troubles.push(declined);
+    await app.request('b');
+    await runJob(app, 'completer');
+    expect((await app.request('b')).status).toBe(402);
+    expect((await app.request('b')).headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  it('goes back to the worker if the client asks after a failure', async () => {
+    app.provider.troubles.push(timedOut);
+    await app.request('c');
+    await runJob(app, 'completer');
+    expect((await app.request('c')).status).toBe(202);
+    await runJob(app, 'completer');
+    expect((await app.request('c')).status).toBe(201);
+  });
+
+  it('tells the caller, and nobody else, how far it has come', async () => {
+    await app.request('d');
+    const { id } = await keyRow(app.database, 'd');
+    const status = () => send(`${app.url}/operations/${id}`, { method: 'GET' });
+    expect((await status()).json()).toMatchObject({
+      id,
+      status: 'pending',
+      recoveryPoint: 'started',
+      attempts: 1,
+    });
+    await runJob(app, 'completer');
+    await app.request('d');
+    const done = (await status()).json();
+    expect(done).toMatchObject({ status: 'completed', recoveryPoint: 'finished', attempts: 3 });
+    expect(JSON.stringify(done)).not.toContain('charge');
+
+    await app.database.query(`UPDATE idempotency_keys SET scope = 'another' WHERE key = 'd'`);
+    expect((await status()).status).toBe(404);
+    for (const wrong of ['0', 'x', '99999999999999999999', '%27']) {
+      const answer = await send(`${app.url}/operations/${wrong}`, { method: 'GET' });
+      expect(answer.status).toBe(404);
+    }
+  });
+});

@@ -1,0 +1,147 @@
+import { HttpException } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { keyRow, lapse } from '../support/idempotent-app.js';
+import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
+
+const COMMIT = /^COMMIT$/;
+/** Of a foreign call. */
+const INTENT = /'foreign', 'intended'/;
+/** Of a phase, be it finished, rejected or withdrawn. */
+const END = /INSERT INTO "idempotency_phases"[^]*finished_at/;
+
+forEachPlatform((platform) => {
+  let app: ProxiedApp & PhaseApp;
+
+  beforeAll(async () => {
+    // Long enough to get over a lost connection, short enough to see one that stays lost.
+    app = await startPhaseApp(platform, { idempotency: { lease: '1s' } }, startProxiedApp);
+  });
+  beforeEach(() => app.database.query('TRUNCATE notes').then(() => undefined));
+  afterAll(() => app.close());
+
+  it('a commit whose reply is lost is recognised, and the work does not run again', async () => {
+    let runs = 0;
+    app.handle('ride', (phases) =>
+      phases.local('ride_created', async (tx) => {
+        await note(tx, 'ride');
+        return { run: ++runs, at: new Date(0) };
+      }),
+    );
+    const lost = app.proxy.loseReply(COMMIT);
+
+    const answer = await app.post('ride', 'reply');
+
+    await lost;
+    expect(answer.status).toBe(201);
+    expect(answer.json()).toEqual({ run: 1, at: '1970-01-01T00:00:00.000Z' });
+    expect(await app.notes()).toEqual(['ride']);
+  });
+
+  it('a commit that never arrives is made good by running the work again', async () => {
+    let runs = 0;
+    app.handle('ride', (phases) =>
+      phases.local('ride_created', async (tx) => {
+        await note(tx, 'ride');
+        return { run: ++runs };
+      }),
+    );
+    const lost = app.proxy.loseStatement(COMMIT);
+
+    const answer = await app.post('ride', 'statement');
+
+    await lost;
+    expect(answer.json()).toEqual({ run: 2 });
+    expect(await app.notes()).toEqual(['ride']);
+  });
+
+  it.each([
+    ['of the intent', INTENT],
+    ['of the commit of its outcome', COMMIT],
+    ['of the fence of its outcome', END],
+  ])('a foreign call is made once whatever reply is lost: %s', async (_, statement) => {
+    const key = crypto.randomUUID();
+    const effectKeys: string[] = [];
+    app.handle('charge', (phases) =>
+      phases.foreign('charge_created', {
+        call: async ({ idempotencyKey }) => effectKeys.push(idempotencyKey),
+        record: async (tx, calls) => {
+          await note(tx, 'charge');
+          return { calls };
+        },
+      }),
+    );
+    const lost = app.proxy.loseReply(statement);
+
+    const answer = await app.post('charge', key);
+
+    await lost;
+    expect(answer.json()).toEqual({ calls: 1 });
+    expect(await app.notes()).toEqual(['charge']);
+    expect(await app.phases(key)).toMatchObject([{ state: 'finished', effect_key: effectKeys[0] }]);
+  });
+
+  it.each([
+    ['rejected', new HttpException('declined', 402), 402],
+    ['withdrawn', new Error('refused'), 500],
+  ] as const)('a call is %s once even if the reply is lost', async (state, error, status) => {
+    app.handle('charge', (phases) =>
+      phases.foreign('charge_created', {
+        call: () => Promise.reject(error),
+        notExecuted: () => state === 'withdrawn',
+      }),
+    );
+    const lost = app.proxy.loseReply(END);
+
+    expect((await app.post('charge', state)).status).toBe(status);
+    await lost;
+    expect(await app.phases(state)).toMatchObject([{ state }]);
+  });
+
+  it('no answer is final while nobody knows whether a phase was committed', async () => {
+    let runs = 0;
+    app.handle('ride', async (phases) => {
+      await phases.local('ride_created', (tx) => note(tx, 'ride'));
+      await phases
+        .local('receipt_staged', async (tx) => {
+          await note(tx, 'receipt');
+          if (++runs === 1) await app.proxy.refuse();
+        })
+        .catch(() => undefined);
+      await app.proxy.accept();
+      return 'all is well';
+    });
+
+    const first = await app.post('ride', 'gone');
+    expect(first.status).toBe(409);
+    expect(first.json()).toMatchObject({ code: 'outcome_unknown', retryable: true });
+    expect(await keyRow(app.database, 'gone')).toMatchObject({ status: 'failed_retryable' });
+    expect(await app.notes()).toEqual(['ride']);
+
+    expect((await app.post('ride', 'gone')).text).toBe('all is well');
+    expect(await app.notes()).toEqual(['ride', 'receipt']);
+  });
+
+  it('a database that stays away is a 503, and a retry goes on from the last recovery point', async () => {
+    let healthy = false;
+    app.handle('ride', async (phases) => {
+      await phases.local('ride_created', (tx) => note(tx, 'ride'));
+      if (!healthy) await app.proxy.refuse();
+      return phases.local('receipt_staged', async (tx) => {
+        await note(tx, 'receipt');
+        return { attempt: phases.current!.attempt };
+      });
+    });
+
+    const first = await app.post('ride', 'away');
+    expect(first.status).toBe(503);
+    expect(first.json()).toMatchObject({ code: 'store_unavailable', retryable: true });
+
+    await app.proxy.accept();
+    healthy = true;
+    await lapse(app.database, 'away');
+    expect((await app.post('ride', 'away')).json()).toEqual({ attempt: 2 });
+    expect(await app.notes()).toEqual(['ride', 'receipt']);
+  });
+});

@@ -1,0 +1,73 @@
+import { beforeAll, expect, it } from '@jest/globals';
+import { IdempotencyKey, type AtomicPhase } from 'nestjs-atomic-idempotency';
+import type { EntityManager } from 'typeorm';
+import { barrier } from '../support/barrier.js';
+import { keyRow } from '../support/idempotent-app.js';
+import { describePhases } from '../support/phase-app.js';
+import { until } from '../support/until.js';
+
+/** A row of the user's that knows which request made it. */
+async function createRide(phases: AtomicPhase, tx: EntityManager): Promise<void> {
+  const { scope, key } = phases.current!;
+  const { id } = await tx.findOneByOrFail(IdempotencyKey, { scope, key });
+  await tx.query('INSERT INTO rides (key_id) VALUES ($1)', [id]);
+}
+
+describePhases(
+  (app) => {
+    beforeAll(async () => {
+      await app.database.query(`
+        CREATE TABLE rides (
+          id serial PRIMARY KEY,
+          key_id bigint REFERENCES idempotency_keys (id) ON DELETE SET NULL
+        )`);
+    });
+
+    const rides = () => app.database.query('SELECT key_id FROM rides ORDER BY id');
+
+    it('let a phase point to the key of its request', async () => {
+      app.handle('ride', async (phases) => {
+        await phases.local('ride_created', (tx) => createRide(phases, tx));
+        await phases.foreign('charge_created', {
+          call: async () => 1,
+          record: (tx) => createRide(phases, tx),
+        });
+        return 'done';
+      });
+
+      await app.crash('charge_created:before_intent', 'ride', 'k');
+      expect((await app.post('ride', 'k')).text).toBe('done');
+
+      const { id: key_id } = await keyRow(app.database, 'k');
+      expect(await rides()).toEqual([{ key_id }, { key_id }]);
+
+      await app.database.query('DELETE FROM idempotency_keys WHERE id = $1', [key_id]);
+      expect(await rides()).toEqual([{ key_id: null }, { key_id: null }]);
+      expect(
+        await app.database.query('SELECT 1 FROM idempotency_phases WHERE key_id = $1', [key_id]),
+      ).toEqual([]);
+    });
+
+    it('do not keep heartbeats away while such a phase is at work', async () => {
+      const gate = barrier();
+      app.handle('ride', (phases) =>
+        phases.local('ride_created', async (tx) => {
+          await createRide(phases, tx);
+          await gate.pass();
+          return 'done';
+        }),
+      );
+      const answer = app.post('ride', 'long');
+      await gate.arrived();
+
+      const { locked_until: atFirst } = await keyRow(app.database, 'long');
+      await until(async () => (await keyRow(app.database, 'long')).locked_until > atFirst);
+      const rival = await app.post('ride', 'long');
+      expect(rival.json()).toMatchObject({ status: 409, code: 'in_progress' });
+
+      gate.open();
+      expect((await answer).text).toBe('done');
+    });
+  },
+  { idempotency: { lease: '300ms' } },
+);

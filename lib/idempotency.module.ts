@@ -29,8 +29,8 @@ import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Reservations } from './keys/reservations.js';
 import { checkSchema } from './keys/schema-check.js';
 import { entitiesIn } from './keys/tables.js';
+import { CommitWatch } from './outbox/commit-watch.js';
 import { OutboxHandlers } from './outbox/outbox-handlers.js';
-import { Outbox } from './outbox/outbox.js';
 import { ForeignCallGuard } from './phases/foreign-call-guard.js';
 import { Reconcilers } from './phases/reconciler.js';
 import { StrayWriteGuard } from './phases/stray-write-guard.js';
@@ -59,7 +59,7 @@ export class IdempotencyModule
     private readonly reconcilers: Reconcilers,
     private readonly operations: Operations,
     private readonly outboxHandlers: OutboxHandlers,
-    private readonly outbox: Outbox,
+    private readonly commitWatch: CommitWatch,
     private readonly maintenance: Maintenance,
   ) {
     super();
@@ -84,9 +84,9 @@ export class IdempotencyModule
     this.routes.explore();
     this.reconcilers.explore();
     this.operations.explore();
-    this.outboxHandlers.explore();
+    this.outboxHandlers.explore(this.settings.outbox.transport?.topics);
     this.http.install();
-    this.outbox.install(this.dataSource);
+    this.commitWatch.install(this.dataSource);
     this.installGuards();
   }
 
@@ -97,14 +97,15 @@ export class IdempotencyModule
   /** Before the server closes: what runs finishes and is recorded, nothing new begins. */
   async beforeApplicationShutdown(): Promise<void> {
     this.reservations.close();
-    const jobs = this.maintenance.stop();
-    await this.leases.drain(this.settings.shutdownTimeout);
+    const { shutdownTimeout } = this.settings;
+    const jobs = this.maintenance.stop(shutdownTimeout);
+    await this.leases.drain(shutdownTimeout);
     await jobs;
   }
 
   onApplicationShutdown(): void {
     for (const guard of this.guards) guard.uninstall();
-    this.outbox.uninstall(this.dataSource);
+    this.commitWatch.uninstall(this.dataSource);
     IdempotencyModule.dataSources.delete(this.dataSource);
   }
 

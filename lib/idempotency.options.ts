@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { MaintenanceOptions } from './background/maintenance.options.js';
 import type { Duration } from './duration.js';
-import type { OutboxTransport } from './outbox/outbox-transport.js';
+import type { OutboxOptions } from './outbox/outbox.options.js';
 import type { GuardMode } from './phases/usage-guard.js';
 
 /** How an attempt ended, as `isFinal` sees it. */
@@ -197,8 +197,8 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
    */
   maintenance?: false | MaintenanceOptions;
 
-  /** Where the messages of the outbox go. @default the `@OutboxHandler()` methods of this process */
-  outbox?: { transport?: OutboxTransport };
+  /** How the messages of the outbox are delivered, and where to. */
+  outbox?: OutboxOptions;
 }
 
 export type Dialect = 'ietf' | 'stripe';

@@ -8,11 +8,14 @@ import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, SCHEMA } from './idempotency.tokens.js';
 import { Database } from './keys/database.js';
+import { KeyBatches } from './keys/key-batches.js';
 import { KeyStore } from './keys/key-store.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Recorder } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { WaitingRoom } from './keys/waiting-room.js';
+import { IdempotencyOperator } from './operator/idempotency-operator.js';
+import { operatorProviders } from './operator/operator.providers.js';
 import { Outbox } from './outbox/outbox.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
 import { PhaseStore } from './phases/phase-store.js';
@@ -47,29 +50,34 @@ export const providers: Provider[] = [
     useFactory: (keys: KeyStore) => new WaitingRoom(keys),
     inject: [KeyStore],
   },
+  { provide: KeyBatches, useFactory: (keys: KeyStore) => new KeyBatches(keys), inject: [KeyStore] },
   {
     provide: Reservations,
     useFactory: (
       keys: KeyStore,
+      batches: KeyBatches,
       phases: PhaseStore,
       leases: LeaseKeeper,
       room: WaitingRoom,
       settings: IdempotencySettings,
-    ) => new Reservations(keys, phases, leases, room, settings.storeTimeout),
-    inject: [KeyStore, PhaseStore, LeaseKeeper, WaitingRoom, IdempotencySettings],
+    ) => new Reservations(keys, batches, phases, leases, room, settings.storeTimeout),
+    inject: [KeyStore, KeyBatches, PhaseStore, LeaseKeeper, WaitingRoom, IdempotencySettings],
   },
   {
     provide: Recorder,
     useFactory: (
       keys: KeyStore,
+      batches: KeyBatches,
       leases: LeaseKeeper,
       room: WaitingRoom,
       settings: IdempotencySettings,
     ) => {
       const names = replayHeaderNames(settings.replayHeaders);
-      return new Recorder(keys, leases, room, (headers) => pickReplayHeaders(headers, names));
+      return new Recorder(keys, batches, leases, room, (headers) =>
+        pickReplayHeaders(headers, names),
+      );
     },
-    inject: [KeyStore, LeaseKeeper, WaitingRoom, IdempotencySettings],
+    inject: [KeyStore, KeyBatches, LeaseKeeper, WaitingRoom, IdempotencySettings],
   },
   {
     provide: AtomicPhase,
@@ -82,6 +90,7 @@ export const providers: Provider[] = [
     inject: [DATA_SOURCE, PhaseStore, Reconcilers],
   },
   ...backgroundProviders,
+  ...operatorProviders,
   Reconcilers,
   HttpPlatformHost,
   IdempotentRoutes,
@@ -91,6 +100,7 @@ export const providers: Provider[] = [
 export const exported = [
   AtomicPhase,
   Outbox,
+  IdempotencyOperator,
   IdempotencySettings,
   IdempotentRoutes,
   Reservations,

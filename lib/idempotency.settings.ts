@@ -8,7 +8,7 @@ import type {
   ScopeOption,
 } from './idempotency.options.js';
 import { resolvePolicy, timerMilliseconds } from './idempotency.policy.js';
-import type { OutboxTransport } from './outbox/outbox-transport.js';
+import { resolveOutbox, type OutboxSettings } from './outbox/outbox.settings.js';
 import { UsageGuard } from './phases/usage-guard.js';
 import { forbiddenReplayHeaders } from './response/replay-headers.js';
 
@@ -28,7 +28,7 @@ export class IdempotencySettings {
   /** Undefined where nothing is to be watched. */
   readonly guard: UsageGuard | undefined;
   readonly maintenance: MaintenanceSettings;
-  readonly outbox: { transport?: OutboxTransport };
+  readonly outbox: OutboxSettings;
   /** The part of the options that routes may override. */
   readonly policy: IdempotencyPolicy;
 
@@ -42,7 +42,7 @@ export class IdempotencySettings {
       shutdownTimeout = '10s',
       foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
       maintenance,
-      outbox = {},
+      outbox,
       ...policy
     } = options ?? ({} as Partial<IdempotencyModuleOptions>);
     if (scope !== 'global' && typeof scope !== 'function') {
@@ -92,7 +92,7 @@ export class IdempotencySettings {
     }
     this.guard = foreignCalls === 'ignore' ? undefined : new UsageGuard(foreignCalls);
     this.maintenance = resolveMaintenance(WHERE, maintenance);
-    this.outbox = outbox;
+    this.outbox = resolveOutbox(WHERE, outbox);
     this.policy = policy;
     // Mistakes in the module's own policy are to be found even if no route uses it.
     resolvePolicy(dialect, [policy], WHERE);

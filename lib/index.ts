@@ -38,11 +38,22 @@ export { Resumable } from './background/resumable.js';
 export { Maintenance } from './background/maintenance.js';
 export type { JobStatus } from './background/job.js';
 export type { JobOptions, MaintenanceOptions } from './background/maintenance.options.js';
-export { Outbox, type OutboxOptions } from './outbox/outbox.js';
+export { IdempotencyOperator, type KeyResolution } from './operator/idempotency-operator.js';
+export { IdempotencyAudit } from './operator/idempotency-audit.entity.js';
+export type { By, Change, KeyState, Refusal, Refused } from './operator/change.js';
+export type { GivenAnswer } from './operator/given-answer.js';
+export type {
+  KeyPage,
+  KeyQuery,
+  KeyReport,
+  KeySummary,
+  PhaseReport,
+  TimelineEntry,
+} from './operator/key-report.js';
+export type { Resolution } from './operator/settlement.js';
+export { Outbox, type DeadLetter, type OutboxMessageOptions } from './outbox/outbox.js';
+export type { OutboxOptions } from './outbox/outbox.options.js';
 export { OutboxHandler, type OutboxHandlerMethod } from './outbox/outbox-handlers.js';
 export { OutboxMessage } from './outbox/outbox-message.entity.js';
-export {
-  microserviceTransport,
-  type DeliveredMessage,
-  type OutboxTransport,
-} from './outbox/outbox-transport.js';
+export type { DeliveredMessage, OutboxTransport } from './outbox/outbox-transport.js';
+export { microserviceTransport, type MicroserviceClient } from './outbox/microservice-transport.js';

@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 
-/** A provider's method that one of our decorators has marked. */
+/** A method of a provider or controller that one of our decorators has marked. */
 export interface MarkedMethod {
   /** What the decorator was given. */
   mark: string;
@@ -11,7 +11,7 @@ export interface MarkedMethod {
   where: string;
 }
 
-/** Finds the methods with a mark in all providers of the application. */
+/** Finds the methods with a mark in all providers and controllers of the application. */
 export function* markedMethods(
   discovery: DiscoveryService,
   scanner: MetadataScanner,
@@ -19,7 +19,7 @@ export function* markedMethods(
 ): Generator<MarkedMethod> {
   // A provider with an alias (useExisting) is one object under two tokens.
   const seen = new Set<unknown>();
-  for (const provider of discovery.getProviders()) {
+  for (const provider of [...discovery.getProviders(), ...discovery.getControllers()]) {
     const { instance, metatype } = provider as { instance: unknown; metatype: Type | null };
     if (!instance || typeof instance !== 'object' || seen.has(instance)) continue;
     seen.add(instance);

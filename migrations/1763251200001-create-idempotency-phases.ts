@@ -51,8 +51,17 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
         CONSTRAINT "fk_idempotency_phases_key" FOREIGN KEY ("key_id")
           REFERENCES ${keys} ("id") ON DELETE CASCADE,
         CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind IN ('local', 'foreign', 'operation')),
-        CONSTRAINT "ck_idempotency_phases_state" CHECK (state IN ('intended', 'withdrawn', 'finished', 'rejected'))
+        CONSTRAINT "ck_idempotency_phases_state" CHECK (
+          state IN ('intended', 'withdrawn', 'reconciled', 'finished', 'rejected')
+        )
       ) WITH (fillfactor = 75)
+    `);
+    // Serves webhooks and people, who know a call by its effect key. A webhook
+    // comes for every payment, so the look-up has to be cheap. Written once per
+    // foreign call, never by a local phase, and no later update touches it.
+    await queryRunner.query(`
+      CREATE INDEX "ix_idempotency_phases_effect" ON ${phases} ("effect_key")
+        WHERE effect_key IS NOT NULL
     `);
   }
 

@@ -2,6 +2,7 @@ import type { MigrationInterface } from 'typeorm';
 import { CreateIdempotencyKeys1763251200000 } from './1763251200000-create-idempotency-keys.js';
 import { CreateIdempotencyPhases1763251200001 } from './1763251200001-create-idempotency-phases.js';
 import { CreateIdempotencyOutbox1763251200002 } from './1763251200002-create-idempotency-outbox.js';
+import { CreateIdempotencyAudit1763251200003 } from './1763251200003-create-idempotency-audit.js';
 import type { SchemaStep } from './tables.js';
 
 type Step = (new (schema?: string) => MigrationInterface) & { adds: SchemaStep };
@@ -11,6 +12,7 @@ const steps: Step[] = [
   CreateIdempotencyKeys1763251200000,
   CreateIdempotencyPhases1763251200001,
   CreateIdempotencyOutbox1763251200002,
+  CreateIdempotencyAudit1763251200003,
 ];
 
 /**

@@ -1,20 +1,32 @@
 import type { Provider } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
 import { resolvePolicy } from '../idempotency.policy.js';
 import { IdempotencySettings } from '../idempotency.settings.js';
+import { DATA_SOURCE } from '../idempotency.tokens.js';
 import { Database } from '../keys/database.js';
 import { KeyStore } from '../keys/key-store.js';
 import { LeaseKeeper } from '../keys/lease-keeper.js';
 import { MaintenanceStore } from '../keys/maintenance-store.js';
+import { ReaperStore } from '../keys/reaper-store.js';
+import { UnknownStore } from '../keys/unknown-store.js';
 import { WaitingRoom } from '../keys/waiting-room.js';
+import { OperatorStore } from '../operator/operator-store.js';
+import { CommitWatch } from '../outbox/commit-watch.js';
 import { OutboxHandlers } from '../outbox/outbox-handlers.js';
+import { OutboxRoutes } from '../outbox/outbox-routes.js';
 import { OutboxStore } from '../outbox/outbox-store.js';
 import { OutboxWorker } from '../outbox/outbox-worker.js';
 import { Outbox } from '../outbox/outbox.js';
 import { PhaseStore } from '../phases/phase-store.js';
+import { Reconcilers } from '../phases/reconciler.js';
+import { renderProblem } from '../response/problems.js';
+import { abandoned } from '../response/refusals.js';
 import { Completer } from './completer.js';
 import { Maintenance } from './maintenance.js';
+import { Reaper } from './reaper.js';
 import { Operations } from './resumable.js';
 import { Sweeper } from './sweeper.js';
+import { UnknownReconciler } from './unknown-reconciler.js';
 
 /** The work that goes on without a client. */
 export const backgroundProviders: Provider[] = [
@@ -27,10 +39,19 @@ export const backgroundProviders: Provider[] = [
   },
   { provide: OutboxStore, useFactory: (db: Database) => new OutboxStore(db), inject: [Database] },
   {
+    provide: CommitWatch,
+    useFactory: (maintenance: Maintenance) => new CommitWatch(() => maintenance.wake('outbox')),
+    inject: [Maintenance],
+  },
+  {
     provide: Outbox,
-    useFactory: (store: OutboxStore, maintenance: Maintenance) =>
-      new Outbox(store, () => maintenance.wake('outbox')),
-    inject: [OutboxStore, Maintenance],
+    useFactory: (
+      dataSource: DataSource,
+      store: OutboxStore,
+      commits: CommitWatch,
+      maintenance: Maintenance,
+    ) => new Outbox(dataSource, store, commits, () => maintenance.wake('outbox')),
+    inject: [DATA_SOURCE, OutboxStore, CommitWatch, Maintenance],
   },
   {
     provide: Maintenance,
@@ -45,6 +66,9 @@ export const backgroundProviders: Provider[] = [
       Operations,
       OutboxStore,
       OutboxHandlers,
+      Database,
+      OperatorStore,
+      Reconcilers,
     ],
   },
 ];
@@ -59,20 +83,37 @@ function createMaintenance(
   operations: Operations,
   outboxStore: OutboxStore,
   outboxHandlers: OutboxHandlers,
+  database: Database,
+  operatorStore: OperatorStore,
+  reconcilers: Reconcilers,
 ): Maintenance {
   const { maintenance: jobs, guard } = settings;
   const maintenance = new Maintenance(jobs);
   const policy = resolvePolicy(settings.dialect, [settings.policy], 'forRoot options');
 
   const sweeper = new Sweeper(store, keys, phases, () => maintenance.wake('completer'));
-  maintenance.add('sweeper', (batch) => sweeper.run(batch));
+  maintenance.add('sweeper', sweeper);
 
   const tools = { store, keys, phases, leases, waitingRoom, operations };
   const completer = new Completer(tools, policy, guard, jobs.completer.maxAttempts);
-  maintenance.add('completer', (batch) => completer.run(batch));
+  maintenance.add('completer', completer);
 
-  const transport = settings.outbox.transport ?? outboxHandlers;
-  const worker = new OutboxWorker(outboxStore, transport, jobs.outbox.maxAttempts);
-  maintenance.add('outbox', (batch) => worker.run(batch));
+  const reconciler = new UnknownReconciler(
+    new UnknownStore(database),
+    operatorStore,
+    reconcilers,
+    jobs.reconciler.maxAttempts,
+    () => maintenance.wake('completer'),
+  );
+  maintenance.add('reconciler', reconciler);
+
+  const closing = renderProblem(abandoned(), settings.dialect);
+  const reaper = new Reaper(new ReaperStore(database), closing, (job) => maintenance.wake(job));
+  maintenance.add('reaper', reaper);
+
+  const routes = new OutboxRoutes(outboxHandlers, settings.outbox.transport);
+  const delivering = { ...settings.outbox, maxAttempts: jobs.outbox.maxAttempts };
+  const wake = () => maintenance.wake('outbox');
+  maintenance.add('outbox', new OutboxWorker(outboxStore, routes, delivering, wake));
   return maintenance;
 }

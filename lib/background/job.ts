@@ -7,6 +7,27 @@ const LONGEST_PAUSE = 5 * 60_000;
 /** Between two full batches, so that a large backlog does not crowd out live requests. */
 const PAUSE_IN_BACKLOG = 50;
 
+/** Node fires a timer at once that is set to wait longer than this. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** What a job is made of. */
+export interface Work {
+  /** Handles one batch, or begins to, and returns how many rows that are. */
+  run(batch: number): Promise<number>;
+  /** Resolves when nothing is under way any more that `run` began and did not wait for. */
+  settled?(): Promise<void>;
+  /** For shutdown: nothing new begins, and what is under way ends within about this time. */
+  close?(timeout: number): Promise<void>;
+}
+
+export interface JobPace {
+  /** The pause after a look that found something, give or take half of it. */
+  interval: number;
+  /** While looks find nothing, the pause doubles up to this one. @default interval */
+  maxInterval?: number;
+  batch: number;
+}
+
 /** What a job is doing, for operators. */
 export interface JobStatus {
   name: string;
@@ -29,6 +50,10 @@ export class Job {
   /** A job that a request has woken must not run in that request's context. */
   private readonly outside = new AsyncResource('IdempotencyJob');
   private timer: NodeJS.Timeout | undefined;
+  /** Due at once already: a stream of wake-ups must not put the look off again and again. */
+  private imminent = false;
+  private idlePause: number;
+  private readonly work: Work;
   private current: Promise<unknown> | undefined;
   private stopped = true;
   private wanted = false;
@@ -39,12 +64,15 @@ export class Job {
     lastError: undefined,
   };
 
-  /** @param work handles one batch and returns how many rows that were */
+  /** @param work a function alone where a batch is over when it returns */
   constructor(
     readonly name: string,
-    private readonly options: { interval: number; batch: number },
-    private readonly work: (batch: number) => Promise<number>,
-  ) {}
+    private readonly pace: JobPace,
+    work: Work | Work['run'],
+  ) {
+    this.work = typeof work === 'function' ? { run: work } : work;
+    this.idlePause = pace.interval;
+  }
 
   get status(): JobStatus {
     return { name: this.name, running: !this.stopped, ...this.state };
@@ -53,27 +81,33 @@ export class Job {
   start(): void {
     if (!this.stopped) return;
     this.stopped = false;
-    this.schedule(this.options.interval);
+    this.schedule(this.pace.interval);
   }
 
-  /** Lets the batch at hand finish. */
-  async stop(): Promise<void> {
+  /** Lets the batch at hand finish; what it left under way has this long. */
+  async stop(timeout = 0): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
-    await this.current;
+    await Promise.all([this.current, this.work.close?.(timeout)]);
   }
 
   /** There is work now: do not wait for the interval. */
   wake(): void {
     if (this.stopped) return;
     if (this.current) this.wanted = true;
-    else this.schedule(0);
+    else if (!this.imminent) this.schedule(0);
   }
 
-  /** One batch, now. */
+  /** One batch, now, to its end. */
   async runOnce(): Promise<number> {
+    const handled = await this.look();
+    await this.work.settled?.();
+    return handled;
+  }
+
+  private async look(): Promise<number> {
     this.state.lastRunAt = new Date();
-    const handled = await this.work(this.options.batch);
+    const handled = await this.work.run(this.pace.batch);
     this.state.handled += handled;
     this.state.failures = 0;
     this.state.lastError = undefined;
@@ -83,29 +117,35 @@ export class Job {
   private schedule(pause: number): void {
     clearTimeout(this.timer);
     // Between half and one and a half of the pause: processes that started together drift apart.
-    const delay = pause * (0.5 + Math.random());
+    const delay = Math.min(LONGEST_TIMER, pause * (0.5 + Math.random()));
+    this.imminent = pause === 0;
     this.timer = setTimeout(() => {
+      this.imminent = false;
       this.outside.runInAsyncScope(() => {
-        this.current = this.tick().finally(() => (this.current = undefined));
+        this.current = this.tick();
       });
     }, delay).unref();
   }
 
   private async tick(): Promise<void> {
-    let pause = this.options.interval;
+    const { interval, maxInterval = interval, batch } = this.pace;
+    let pause: number;
     try {
       this.wanted = false;
-      const handled = await this.runOnce();
-      if (this.wanted) pause = 0;
-      else if (handled >= this.options.batch) pause = PAUSE_IN_BACKLOG;
+      const handled = await this.look();
+      this.idlePause =
+        handled > 0 || this.wanted ? interval : Math.min(maxInterval, 2 * this.idlePause);
+      pause = this.wanted ? 0 : handled >= batch ? PAUSE_IN_BACKLOG : this.idlePause;
     } catch (error) {
       this.state.failures += 1;
       this.state.lastError = String(error);
-      pause = Math.min(LONGEST_PAUSE, pause * 2 ** this.state.failures);
+      pause = Math.min(LONGEST_PAUSE, interval * 2 ** this.state.failures);
       this.logger.error(
         `The ${this.name} failed ${this.state.failures} time(s) in a row and is tried again in about ${Math.round(pause / 1000)} s: ${String(error)}`,
       );
     }
+    // In one breath: a wake-up between the two would be forgotten.
+    this.current = undefined;
     if (!this.stopped) this.schedule(pause);
   }
 }

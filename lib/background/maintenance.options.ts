@@ -4,6 +4,11 @@ import type { Duration } from '../duration.js';
 export interface JobOptions {
   /** The pause between two looks, give or take half of it. */
   interval?: Duration;
+  /**
+   * While looks find nothing, the pause doubles up to this. Work that this
+   * process knows of does not wait for it. @default interval; 5 s for the outbox
+   */
+  maxInterval?: Duration;
   /** The most rows of one look. A full batch is followed by the next one soon. */
   batch?: number;
 }
@@ -22,6 +27,9 @@ export interface MaintenanceOptions {
   completer?: false | (JobOptions & { /** @default 10 */ maxAttempts?: number });
   /** Unknown outcomes are asked about. @default every 10 s, 20 */
   reconciler?: false | (JobOptions & { /** @default 10 */ maxAttempts?: number });
-  /** Messages of the outbox are delivered. @default every second, 50 */
-  outbox?: false | (JobOptions & { /** @default 10 */ maxAttempts?: number });
+  /**
+   * Messages of the outbox are delivered; `batch` is how many at the same time.
+   * @default every second, 50
+   */
+  outbox?: false | (JobOptions & { /** @default 20 */ maxAttempts?: number });
 }

@@ -1,11 +1,10 @@
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
-import { milliseconds } from '../idempotency.policy.js';
+import { timerMilliseconds } from '../idempotency.policy.js';
+import type { JobPace } from './job.js';
 import type { JobOptions, MaintenanceOptions } from './maintenance.options.js';
 
-export interface JobSettings {
+export interface JobSettings extends Required<JobPace> {
   enabled: boolean;
-  interval: number;
-  batch: number;
   maxAttempts: number;
 }
 
@@ -13,11 +12,11 @@ export type MaintenanceSettings = Record<keyof MaintenanceOptions, JobSettings>;
 
 /** Why these: see maintenance.options.ts and docs/operations.md. */
 const DEFAULTS: MaintenanceSettings = {
-  sweeper: { enabled: true, interval: 30_000, batch: 100, maxAttempts: 0 },
-  reaper: { enabled: true, interval: 60_000, batch: 1_000, maxAttempts: 0 },
-  completer: { enabled: true, interval: 5_000, batch: 20, maxAttempts: 10 },
-  reconciler: { enabled: true, interval: 10_000, batch: 20, maxAttempts: 10 },
-  outbox: { enabled: true, interval: 1_000, batch: 50, maxAttempts: 10 },
+  sweeper: { enabled: true, interval: 30_000, maxInterval: 30_000, batch: 100, maxAttempts: 0 },
+  reaper: { enabled: true, interval: 60_000, maxInterval: 60_000, batch: 1_000, maxAttempts: 0 },
+  completer: { enabled: true, interval: 5_000, maxInterval: 5_000, batch: 20, maxAttempts: 10 },
+  reconciler: { enabled: true, interval: 10_000, maxInterval: 10_000, batch: 20, maxAttempts: 10 },
+  outbox: { enabled: true, interval: 1_000, maxInterval: 5_000, batch: 50, maxAttempts: 20 },
 };
 
 export function resolveMaintenance(
@@ -30,9 +29,7 @@ export function resolveMaintenance(
       options === false ? false : options[name as keyof MaintenanceOptions];
     if (given === false) job.enabled = false;
     if (!given) continue;
-    if (given.interval !== undefined) {
-      job.interval = milliseconds(where, `maintenance.${name}.interval`, given.interval);
-    }
+    resolvePace(where, name, job, given);
     for (const field of ['batch', 'maxAttempts'] as const) {
       const value = given[field];
       if (value === undefined) continue;
@@ -45,4 +42,20 @@ export function resolveMaintenance(
     }
   }
   return settings;
+}
+
+function resolvePace(where: string, name: string, job: JobSettings, given: JobOptions): void {
+  if (given.interval !== undefined) {
+    job.interval = timerMilliseconds(where, `maintenance.${name}.interval`, given.interval);
+  }
+  if (given.maxInterval === undefined) {
+    job.maxInterval = Math.max(job.interval, job.maxInterval);
+    return;
+  }
+  job.maxInterval = timerMilliseconds(where, `maintenance.${name}.maxInterval`, given.maxInterval);
+  if (job.maxInterval < job.interval) {
+    throw new IdempotencyConfigurationError(
+      `${where}: maintenance.${name}.maxInterval (${job.maxInterval} ms) is shorter than interval (${job.interval} ms), from which the pause grows. Lengthen it, or shorten interval.`,
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import type { MaintenanceSettings } from './maintenance.settings.js';
-import { Job, type JobStatus } from './job.js';
+import { Job, type JobStatus, type Work } from './job.js';
 
 type JobName = keyof MaintenanceSettings;
 
@@ -9,8 +9,8 @@ export class Maintenance {
 
   constructor(private readonly settings: MaintenanceSettings) {}
 
-  /** @param work handles one batch and returns how many rows that were */
-  add(name: JobName, work: (batch: number) => Promise<number>): void {
+  /** @param work a function alone where a batch is over when it returns */
+  add(name: JobName, work: Work | Work['run']): void {
     this.jobs.set(name, new Job(name, this.settings[name], work));
   }
 
@@ -35,7 +35,8 @@ export class Maintenance {
     for (const [name, job] of this.jobs) if (this.settings[name].enabled) job.start();
   }
 
-  async stop(): Promise<void> {
-    await Promise.all([...this.jobs.values()].map((job) => job.stop()));
+  /** @param timeout how long to wait for what is under way */
+  async stop(timeout: number): Promise<void> {
+    await Promise.all([...this.jobs.values()].map((job) => job.stop(timeout)));
   }
 }

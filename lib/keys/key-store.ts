@@ -3,7 +3,7 @@ import type { Database } from './database.js';
 import type { KeyStatus } from './key-status.js';
 
 /** The version of the stored answer's format, in `response_version`. */
-const RESPONSE_VERSION = 1;
+export const RESPONSE_VERSION = 1;
 
 /** A request for the right to run a key. */
 export interface Reservation {

@@ -40,7 +40,11 @@ export interface KeyProgress {
  */
 const SETTLING_TIME = '10 seconds';
 
-const SEEN = `k.id, k.owner, k.attempt, k.status, extract(epoch FROM k.locked_until)::text AS "lockedUntil"`;
+/** What a SeenKey is made of, and the status. */
+export const SEEN = `k.id, k.owner, k.attempt, k.status, extract(epoch FROM k.locked_until)::text AS "lockedUntil"`;
+
+/** In `last_error_code`: somebody asked for one more attempt, beyond the completer's bound. */
+export const RETRY_REQUESTED = 'retry_requested';
 
 /** The statements of the jobs. They choose rows; what happens to one is fenced as in the key store. */
 export class MaintenanceStore {
@@ -138,7 +142,8 @@ export class MaintenanceStore {
               k.recovery_point AS "recoveryPoint", k.expires_at AS "expiresAt"
        FROM ${this.keys} k
        WHERE k.resume_after <= now() AND k.status IN ('failed_retryable', 'pending')
-         AND k.operation = ANY ($1) AND k.attempt <= $2
+         AND k.operation = ANY ($1)
+         AND (k.attempt <= $2 OR k.last_error_code = '${RETRY_REQUESTED}')
        ORDER BY k.resume_after
        LIMIT $3
        FOR UPDATE SKIP LOCKED`,

@@ -4,6 +4,7 @@ import { faultPoint } from '../fault-points.js';
 import type { ObservedAnswer } from '../response/answer.js';
 import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
 import type { Attempt } from './attempt.js';
+import type { KeyBatches } from './key-batches.js';
 import type { Ending, KeyStore } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
@@ -23,6 +24,7 @@ export class Recorder {
 
   constructor(
     private readonly keys: KeyStore,
+    private readonly batches: KeyBatches,
     private readonly leases: LeaseKeeper,
     private readonly waitingRoom: WaitingRoom,
     private readonly pickHeaders: (headers: ObservedAnswer['headers']) => ObservedAnswer['headers'],
@@ -70,9 +72,8 @@ export class Recorder {
     let tries = 0;
     return this.insist(attempt, async () => {
       tries += 1;
-      const recorded = await this.keys.finish([ending]);
-      if (tries === 1 || recorded.has(attempt.id)) return recorded.get(attempt.id);
-      return (await this.keys.finish([ending])).get(attempt.id);
+      const recorded = await this.batches.finish(ending);
+      return tries === 1 || recorded ? recorded : this.batches.finish(ending);
     });
   }
 

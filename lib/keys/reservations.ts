@@ -6,7 +6,8 @@ import { storeUnavailable } from '../response/refusals.js';
 import { Attempt } from './attempt.js';
 import { isConnectionLoss, StoreUnavailableError } from './database.js';
 import { decide, whyNotResumable, type Decision } from './decision.js';
-import type { FoundKey, KeyStore, Reservation, ReserveResult } from './key-store.js';
+import type { KeyBatches } from './key-batches.js';
+import type { FoundKey, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
 import type { WaitingRoom } from './waiting-room.js';
@@ -15,8 +16,6 @@ import { withdraw } from './withdrawal.js';
 /** Far more rounds than any real race needs; only a broken store gets there. */
 const MOST_ROUNDS = 1_000;
 
-const missed: ReserveResult = { kind: 'missed' };
-
 /** Decides what a request with a key gets, and takes the key where it is to run. */
 export class Reservations {
   private readonly logger = new Logger('IdempotencyModule');
@@ -24,6 +23,7 @@ export class Reservations {
 
   constructor(
     private readonly keys: KeyStore,
+    private readonly batches: KeyBatches,
     private readonly phases: PhaseStore,
     private readonly leases: LeaseKeeper,
     private readonly waitingRoom: WaitingRoom,
@@ -65,7 +65,7 @@ export class Reservations {
   ): Promise<Decision> {
     const waitUntil = performance.now() + policy.waitFor;
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const [result = missed] = await this.take(unsure, () => this.keys.reserve([reservation]));
+      const result = await this.take(unsure, () => this.batches.reserve(reservation));
       if (result.kind === 'reserved') {
         return this.run(reservation, policy, { ...result, number: 1, recoveryPoint: 'started' });
       }

@@ -1,4 +1,5 @@
 import { Entity } from 'typeorm';
+import { IdempotencyAudit } from '../operator/idempotency-audit.entity.js';
 import { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import { belongsToKey, IdempotencyPhase } from '../phases/idempotency-phase.entity.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
@@ -6,7 +7,12 @@ import { IdempotencyKey } from './idempotency-key.entity.js';
 type EntityClass = new () => object;
 
 /** All entities of this package, for a data source that lists its entities by hand. */
-export const idempotencyEntities: EntityClass[] = [IdempotencyKey, IdempotencyPhase, OutboxMessage];
+export const idempotencyEntities: EntityClass[] = [
+  IdempotencyKey,
+  IdempotencyPhase,
+  OutboxMessage,
+  IdempotencyAudit,
+];
 
 const inSchema = new Map<string, EntityClass[]>();
 
@@ -21,16 +27,23 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
     class IdempotencyKeyInSchema extends IdempotencyKey {}
     class IdempotencyPhaseInSchema extends IdempotencyPhase {}
     class OutboxMessageInSchema extends OutboxMessage {}
+    class IdempotencyAuditInSchema extends IdempotencyAudit {}
     Entity('idempotency_keys', { schema })(IdempotencyKeyInSchema);
     Entity('idempotency_phases', { schema })(IdempotencyPhaseInSchema);
     Entity('idempotency_outbox', { schema })(OutboxMessageInSchema);
+    Entity('idempotency_audit', { schema })(IdempotencyAuditInSchema);
     belongsToKey(() => IdempotencyKeyInSchema)(
       IdempotencyPhaseInSchema.prototype,
       'idempotencyKey',
     );
     inSchema.set(
       schema,
-      (entities = [IdempotencyKeyInSchema, IdempotencyPhaseInSchema, OutboxMessageInSchema]),
+      (entities = [
+        IdempotencyKeyInSchema,
+        IdempotencyPhaseInSchema,
+        OutboxMessageInSchema,
+        IdempotencyAuditInSchema,
+      ]),
     );
   }
   return entities;

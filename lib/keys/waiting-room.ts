@@ -23,6 +23,13 @@ export class WaitingRoom {
 
   constructor(private readonly store: KeyStore) {}
 
+  /** How many requests wait at the moment. */
+  get waiting(): number {
+    let count = 0;
+    for (const { waiting } of this.watched.values()) count += waiting.size;
+    return count;
+  }
+
   /** Resolves when the attempt may have ended, and after `timeout` at the latest. */
   wait(attempt: { id: string; owner: string }, timeout: number): Promise<void> {
     return new Promise((resolve) => {

@@ -1,8 +1,9 @@
 import { Injectable, SetMetadata } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { isObservable, lastValueFrom } from 'rxjs';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
 import { markedMethods } from '../marked-methods.js';
-import type { DeliveredMessage, OutboxTransport } from './outbox-transport.js';
+import type { DeliveredMessage } from './outbox-transport.js';
 
 const TOPIC = Symbol('nestjs-atomic-idempotency:outbox-topic');
 
@@ -23,9 +24,9 @@ export function OutboxHandler(
   return SetMetadata(TOPIC, topic);
 }
 
-/** The handlers of this process, found at boot: the transport unless another one is configured. */
+/** The handlers of this process, found at boot. */
 @Injectable()
-export class OutboxHandlers implements OutboxTransport {
+export class OutboxHandlers {
   private readonly handlers = new Map<string, (message: DeliveredMessage) => unknown>();
 
   constructor(
@@ -33,15 +34,25 @@ export class OutboxHandlers implements OutboxTransport {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  get topics(): readonly string[] {
+  get topics(): string[] {
     return [...this.handlers.keys()];
   }
 
-  explore(): void {
+  /** @param elsewhere topics that the transport delivers */
+  explore(elsewhere: readonly string[] = []): void {
     for (const { mark, call, where } of markedMethods(this.discovery, this.scanner, TOPIC)) {
+      const decorator = `@OutboxHandler(${JSON.stringify(mark)}) of ${where}`;
+      if (typeof mark !== 'string' || mark === '') {
+        throw new IdempotencyConfigurationError(`${decorator}: name the topic with a text.`);
+      }
+      if (elsewhere.includes(mark)) {
+        throw new IdempotencyConfigurationError(
+          `${decorator}: the outbox's transport delivers this topic already. Remove the handler, or the topic from the transport.`,
+        );
+      }
       if (this.handlers.has(mark)) {
         throw new IdempotencyConfigurationError(
-          `@OutboxHandler('${mark}') of ${where}: another method handles this topic already. ` +
+          `${decorator}: another method handles this topic already. ` +
             'A message is delivered once for all; if two things are to happen, add two messages.',
         );
       }
@@ -49,10 +60,16 @@ export class OutboxHandlers implements OutboxTransport {
     }
   }
 
-  async deliver(message: DeliveredMessage): Promise<void> {
+  has(topic: string): boolean {
+    return this.handlers.has(topic);
+  }
+
+  async handle(message: DeliveredMessage): Promise<void> {
     const handler = this.handlers.get(message.topic);
     if (!handler)
       throw new Error(`There is no @OutboxHandler('${message.topic}') in this process.`);
-    await handler(message);
+    const result = handler(message);
+    // Nobody else would subscribe to it, and nothing would happen.
+    await (isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result);
   }
 }

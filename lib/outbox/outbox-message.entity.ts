@@ -2,7 +2,7 @@ import { Column, Entity, Generated, Index, PrimaryColumn } from 'typeorm';
 
 /** A message that was committed together with business data and waits for its delivery. */
 @Entity('idempotency_outbox')
-@Index('ix_idempotency_outbox_due', ['availableAt'], { where: 'dead_at IS NULL' })
+@Index('ix_idempotency_outbox_due', ['availableAt', 'position'], { where: 'dead_at IS NULL' })
 @Index('ix_idempotency_outbox_order', ['orderingKey', 'position'], {
   where: 'ordering_key IS NOT NULL AND dead_at IS NULL',
 })
@@ -11,7 +11,7 @@ export class OutboxMessage {
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'pk_idempotency_outbox' })
   id!: string;
 
-  /** The order of insertion. */
+  /** The order in which messages were added; a requeued one gets a new place at the end. */
   @Column('bigint')
   @Generated('increment')
   position!: string;
@@ -26,6 +26,7 @@ export class OutboxMessage {
   @Column('text', { name: 'ordering_key', nullable: true })
   orderingKey!: string | null;
 
+  /** Deliveries that were begun since the message was added or requeued. */
   @Column('integer', { default: 0 })
   attempts!: number;
 

@@ -4,22 +4,41 @@ import type { Database } from '../keys/database.js';
 export interface NewMessage {
   id: string;
   topic: string;
+  /** JSON text. */
   payload: string | undefined;
   orderingKey: string | null;
   delay: number;
 }
 
-/** A message claimed for delivery. */
-export interface ClaimedMessage {
+/** A message as it was found in the table. */
+export interface StoredMessage {
   id: string;
   topic: string;
-  payload: unknown;
+  /** JSON text. */
+  payload: string | null;
   orderingKey: string | null;
   attempts: number;
   createdAt: Date;
 }
 
-/** Every statement on `idempotency_outbox`. Final ones check the lease token: a worker that lost its message changes nothing. */
+export interface StoredDeadLetter extends StoredMessage {
+  lastError: string;
+  deadAt: Date;
+}
+
+/** The right to deliver a message now. */
+export interface MessageLease {
+  id: string;
+  token: string;
+}
+
+const MESSAGE = `m.id, m.topic, m.payload::text AS payload, m.ordering_key AS "orderingKey",
+                 m.attempts, m.created_at AS "createdAt"`;
+
+/**
+ * Every statement on `idempotency_outbox`. Those that end a delivery check its
+ * lease token: a worker that lost its message changes nothing.
+ */
 export class OutboxStore {
   private readonly outbox: string;
 
@@ -27,11 +46,19 @@ export class OutboxStore {
     this.outbox = database.table('idempotency_outbox');
   }
 
-  /** In the caller's transaction: rolled back means gone. */
+  /**
+   * In the caller's transaction: rolled back means gone.
+   *
+   * Transactions that add for one ordering key take turns, from here to their
+   * end. Otherwise a message with an earlier position could become visible after
+   * a later one has been delivered. The lock is null, hence none, without a key.
+   */
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
     await tx.query(
-      `INSERT INTO ${this.outbox} (id, topic, payload, ordering_key, available_at)
-       VALUES ($1, $2, $3::json, $4, now() + $5::float8 * interval '1 millisecond')`,
+      `WITH turn AS MATERIALIZED (SELECT ${turnOf('$4::text')})
+       INSERT INTO ${this.outbox} (id, topic, payload, ordering_key, available_at)
+       SELECT $1::uuid, $2::text, $3::json, $4::text, now() + $5::float8 * interval '1 millisecond'
+       FROM turn`,
       [message.id, message.topic, message.payload ?? null, message.orderingKey, message.delay],
     );
   }
@@ -47,9 +74,9 @@ export class OutboxStore {
     topics: readonly string[] | null,
     token: string,
     lease: number,
-    batch: number,
-  ): Promise<ClaimedMessage[]> {
-    return this.database.query<ClaimedMessage>(
+    limit: number,
+  ): Promise<StoredMessage[]> {
+    return this.database.query<StoredMessage>(
       `WITH due AS (
          SELECT m.id
          FROM ${this.outbox} m
@@ -69,32 +96,55 @@ export class OutboxStore {
            available_at = now() + $3::float8 * interval '1 millisecond'
        FROM due
        WHERE m.id = due.id
-       RETURNING m.id, m.topic, m.payload, m.ordering_key AS "orderingKey", m.attempts,
-                 m.created_at AS "createdAt"`,
-      [topics, token, lease, batch],
+       RETURNING ${MESSAGE}`,
+      [topics, token, lease, limit],
     );
   }
 
-  async renew(ids: readonly string[], token: string, lease: number): Promise<void> {
-    await this.database.query(
-      `UPDATE ${this.outbox}
-       SET available_at = now() + $3::float8 * interval '1 millisecond'
-       WHERE id = ANY ($1) AND lease_token = $2 AND dead_at IS NULL`,
-      [ids, token, lease],
+  /**
+   * Renews the leases of this process in one statement and returns the ids of
+   * the messages that are not its own any more. A row that is locked is left
+   * alone: its delivery is being noted, and waiting for it could deadlock.
+   */
+  async renew(leases: readonly MessageLease[], lease: number): Promise<string[]> {
+    const rows = await this.database.query<{ id: string }>(
+      `WITH held AS (
+         SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS h (id, token)
+       ), free AS (
+         SELECT m.id
+         FROM held h JOIN ${this.outbox} m ON m.id = h.id AND m.lease_token = h.token
+         FOR UPDATE OF m SKIP LOCKED
+       ), renewed AS (
+         UPDATE ${this.outbox} m
+         SET available_at = now() + $3::float8 * interval '1 millisecond'
+         FROM free
+         WHERE m.id = free.id
+       )
+       SELECT h.id
+       FROM held h LEFT JOIN ${this.outbox} m ON m.id = h.id AND m.lease_token = h.token
+       WHERE m.id IS NULL`,
+      [leases.map((held) => held.id), leases.map((held) => held.token), lease],
     );
+    return rows.map((row) => row.id);
   }
 
-  /** False: another worker has it by now. */
-  async delivered(id: string, token: string): Promise<boolean> {
-    const rows = await this.database.query(
-      `DELETE FROM ${this.outbox} WHERE id = $1 AND lease_token = $2 RETURNING id`,
-      [id, token],
+  /** Returns the ids of those that were still ours; the others belong to another worker by now. */
+  async delivered(leases: readonly MessageLease[]): Promise<Set<string>> {
+    const rows = await this.database.query<{ id: string }>(
+      `DELETE FROM ${this.outbox} m
+       USING unnest($1::uuid[], $2::uuid[]) AS h (id, token)
+       WHERE m.id = h.id AND m.lease_token = h.token
+       RETURNING m.id`,
+      [leases.map((held) => held.id), leases.map((held) => held.token)],
     );
-    return rows.length === 1;
+    return new Set(rows.map((row) => row.id));
   }
 
-  /** Tries again after a pause, or never: then it is a dead letter. */
-  async failed(id: string, token: string, error: string, pause: number | null): Promise<boolean> {
+  /**
+   * Tries again after a pause, or never: then it is a dead letter. False: it
+   * belongs to another worker by now.
+   */
+  async failed({ id, token }: MessageLease, error: string, pause: number | null): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.outbox}
        SET lease_token = NULL, last_error = $3,
@@ -107,22 +157,77 @@ export class OutboxStore {
     return rows.length === 1;
   }
 
-  deadLetters(limit: number): Promise<(ClaimedMessage & { lastError: string; deadAt: Date })[]> {
-    return this.database.query(
-      `SELECT id, topic, payload, ordering_key AS "orderingKey", attempts, created_at AS "createdAt",
-              last_error AS "lastError", dead_at AS "deadAt"
-       FROM ${this.outbox} WHERE dead_at IS NOT NULL ORDER BY dead_at LIMIT $1`,
-      [limit],
+  /** Gives messages back that were not delivered for no fault of their own, so it counts as no attempt. */
+  async release(leases: readonly MessageLease[]): Promise<void> {
+    await this.database.query(
+      `UPDATE ${this.outbox} m
+       SET lease_token = NULL, available_at = now(), attempts = m.attempts - 1
+       FROM unnest($1::uuid[], $2::uuid[]) AS h (id, token)
+       WHERE m.id = h.id AND m.lease_token = h.token`,
+      [leases.map((held) => held.id), leases.map((held) => held.token)],
     );
   }
 
-  /** Gives a dead letter another round, under the same id. False: it is none. */
+  /** The same for a claim whose reply was lost: nobody knows which messages it had. */
+  async releaseClaim(token: string): Promise<void> {
+    await this.database.query(
+      `UPDATE ${this.outbox}
+       SET lease_token = NULL, available_at = now(), attempts = attempts - 1
+       WHERE lease_token = $1`,
+      [token],
+    );
+  }
+
+  /** Topics whose messages wait although they are due. */
+  overdueTopics(
+    except: readonly string[],
+    since: number,
+  ): Promise<{ topic: string; count: number }[]> {
+    return this.database.query(
+      `SELECT topic, count(*)::int AS count
+       FROM ${this.outbox}
+       WHERE dead_at IS NULL AND available_at < now() - $2::float8 * interval '1 millisecond'
+         AND topic <> ALL ($1::text[])
+       GROUP BY topic`,
+      [except, since],
+    );
+  }
+
+  deadLetters(topic: string | null, limit: number): Promise<StoredDeadLetter[]> {
+    return this.database.query(
+      `SELECT ${MESSAGE}, m.last_error AS "lastError", m.dead_at AS "deadAt"
+       FROM ${this.outbox} m
+       WHERE m.dead_at IS NOT NULL AND ($1::text IS NULL OR m.topic = $1)
+       ORDER BY m.dead_at, m.position
+       LIMIT $2`,
+      [topic, limit],
+    );
+  }
+
+  /**
+   * Gives a dead letter another round, under the same id. False: it is none. It
+   * gets the last place of its ordering key: at its old one it could be
+   * delivered beside a later message that is on its way.
+   */
   async requeue(id: string): Promise<boolean> {
     const rows = await this.database.query(
-      `UPDATE ${this.outbox} SET dead_at = NULL, attempts = 0, available_at = now(), lease_token = NULL
-       WHERE id = $1 AND dead_at IS NOT NULL RETURNING id`,
+      `WITH letter AS MATERIALIZED (
+         SELECT m.id, ${turnOf('m.ordering_key')}
+         FROM ${this.outbox} m
+         WHERE m.id = $1 AND m.dead_at IS NOT NULL
+       )
+       UPDATE ${this.outbox} m
+       SET dead_at = NULL, attempts = 0, available_at = now(), position = DEFAULT
+       FROM letter
+       WHERE m.id = letter.id AND m.dead_at IS NOT NULL
+       RETURNING m.id`,
       [id],
     );
     return rows.length === 1;
   }
+}
+
+/** Waits for the turn of an ordering key, and keeps it until the transaction ends. */
+function turnOf(orderingKey: string): string {
+  return `pg_advisory_xact_lock(hashtextextended('idempotency_outbox ' || ${orderingKey}, 0))`;
 }

@@ -1,101 +1,125 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import { backoff } from '../background/backoff.js';
-import { isConnectionLoss } from '../keys/database.js';
-import { persist } from '../keys/persistence.js';
-import type { ClaimedMessage, OutboxStore } from './outbox-store.js';
+import type { Work } from '../background/job.js';
+import { StoreUnavailableError } from '../keys/database.js';
+import { Delivery, type DeliveryOutcome } from './delivery.js';
+import { DeliveryLeases } from './delivery-leases.js';
+import { DeliveryRecorder } from './delivery-recorder.js';
+import type { OutboxStore, StoredMessage } from './outbox-store.js';
 import type { OutboxTransport } from './outbox-transport.js';
+import { UnhandledTopics } from './unhandled-topics.js';
 
-/** How long a message belongs to a worker that gives no sign of life. Renewed while it is delivered. */
-const LEASE = 30_000;
+export interface WorkerSettings {
+  maxAttempts: number;
+  lease: number;
+  maxRunTime: number;
+}
 
-/** The first pause after a failure; doubled for each further one. */
-const FIRST_PAUSE = 1_000;
-
-/** About an hour of patience with ten attempts; longer outages are for people. */
-const LONGEST_PAUSE = 15 * 60_000;
-
-/** Claims messages and delivers them, at least once, each under its own id. */
-export class OutboxWorker {
+/**
+ * Claims messages and delivers them side by side, at least once, each under its
+ * own id. A slow one keeps its place, and the others go on.
+ */
+export class OutboxWorker implements Work {
   private readonly logger = new Logger('Outbox');
-  private readonly closing = new AbortController();
+  private readonly leases: DeliveryLeases;
+  private readonly recorder: DeliveryRecorder;
+  private readonly unhandled: UnhandledTopics;
+  private readonly underWay = new Map<Delivery, Promise<void>>();
+  /** The last claim found as much as it asked for. */
+  private more = false;
+  private closed = false;
 
+  /** @param wake asks for another run, because there is room and maybe work */
   constructor(
     private readonly store: OutboxStore,
     private readonly transport: OutboxTransport,
-    private readonly maxAttempts: number,
-    private readonly lease = LEASE,
-  ) {}
+    private readonly settings: WorkerSettings,
+    private readonly wake: () => void,
+  ) {
+    this.leases = new DeliveryLeases(store, settings.lease);
+    this.recorder = new DeliveryRecorder(store, settings.maxAttempts, settings.lease);
+    this.unhandled = new UnhandledTopics(store);
+  }
 
-  /** One batch, delivered side by side. Returns how many messages it had. */
-  async run(batch: number): Promise<number> {
-    const topics = this.transport.topics ?? null;
-    if (topics?.length === 0) return 0;
-    const token = randomUUID();
-    const messages = await this.store.claim(topics, token, this.lease, batch);
-    const open = new Set(messages.map((message) => message.id));
-    const heartbeat = this.keepLeases(open, token);
-    try {
-      await Promise.all(
-        messages.map((message) =>
-          this.deliver(message, token).finally(() => open.delete(message.id)),
-        ),
-      );
-    } finally {
-      clearInterval(heartbeat);
+  /** Begins as many deliveries as there is room for among `most`, and does not wait for them. */
+  async run(most: number): Promise<number> {
+    const { topics } = this.transport;
+    await this.unhandled.report(topics);
+    const room = most - this.underWay.size;
+    if (this.closed || room <= 0 || topics?.length === 0) return 0;
+    const deliveries = await this.claim(topics ?? null, room);
+    this.more = deliveries.length === room;
+    if (this.closed) {
+      await this.store.release(deliveries);
+      return 0;
     }
-    return messages.length;
+    for (const delivery of deliveries) this.underWay.set(delivery, this.carryOut(delivery));
+    return deliveries.length;
   }
 
-  close(): void {
-    this.closing.abort();
+  /** Resolves when all that was begun so far has ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.underWay.values());
   }
 
-  private keepLeases(open: ReadonlySet<string>, token: string): NodeJS.Timeout {
-    return setInterval(() => {
-      this.store.renew([...open], token, this.lease).catch((error: unknown) => {
-        this.logger.warn(`Leases of messages could not be renewed: ${String(error)}`);
-      });
-    }, this.lease / 3).unref();
-  }
+  /** Lets deliveries finish for so long, then gives the messages back that are left. */
+  async close(timeout: number): Promise<void> {
+    this.closed = true;
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise((resolve) => (timer = setTimeout(resolve, timeout)));
+    await Promise.race([this.settled(), patience]);
+    clearTimeout(timer);
 
-  private async deliver(message: ClaimedMessage, token: string): Promise<void> {
-    const { id, topic, payload, createdAt, attempts: attempt } = message;
-    const { signal } = this.closing;
-    try {
-      await this.transport.deliver({ id, topic, payload, attempt, createdAt, signal });
-    } catch (error) {
-      return this.note(message, () =>
-        this.store.failed(id, token, describe(error), this.pause(message, error)),
-      );
-    }
-    await this.note(message, () => this.store.delivered(id, token));
-  }
-
-  /** Null: no further try. */
-  private pause({ attempts, id, topic }: ClaimedMessage, error: unknown): number | null {
-    if (attempts >= this.maxAttempts) {
-      this.logger.error(
-        `Message ${id} for "${topic}" is a dead letter after ${attempts} attempts: ${describe(error)}`,
-      );
-      return null;
-    }
-    return backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE);
-  }
-
-  /** A delivery that could not be noted happens again when the lease lapses: at least once. */
-  private async note(message: ClaimedMessage, statement: () => Promise<boolean>): Promise<void> {
-    try {
-      const ours = await persist(statement, { within: this.lease, again: isConnectionLoss });
-      if (!ours) this.logger.warn(`Message ${message.id} was claimed by another worker meanwhile.`);
-    } catch (error) {
+    const left = [...this.underWay.keys()];
+    for (const delivery of left) delivery.abandon('The process shuts down.');
+    const unfinished = left.filter((delivery) => !delivery.ended);
+    if (unfinished.length > 0) {
       this.logger.warn(
-        `The delivery of message ${message.id} could not be noted: ${String(error)}`,
+        `${unfinished.length} message(s) were not delivered within ${timeout} ms of shutdown; they are given back.`,
       );
+      await this.store.release(unfinished).catch((error: unknown) => {
+        this.logger.error(
+          `Messages could not be given back; their leases lapse by themselves: ${String(error)}`,
+        );
+      });
+    }
+    await this.settled();
+  }
+
+  private async claim(topics: readonly string[] | null, room: number): Promise<Delivery[]> {
+    const token = randomUUID();
+    let messages: StoredMessage[];
+    try {
+      messages = await this.store.claim(topics, token, this.settings.lease, room);
+    } catch (error) {
+      // The claim may have happened, or still happen, and only its reply is missing.
+      if (error instanceof StoreUnavailableError && error.late) {
+        void error.late.then(() => this.store.releaseClaim(token)).catch(() => undefined);
+      }
+      throw error;
+    }
+    return messages.map((message) => new Delivery(message, token));
+  }
+
+  private async carryOut(delivery: Delivery): Promise<void> {
+    this.leases.hold(delivery);
+    try {
+      await this.recorder.record(delivery, await this.outcomeOf(delivery));
+    } finally {
+      this.leases.drop(delivery);
+      this.underWay.delete(delivery);
+      // The next message of its ordering key may come now.
+      if (this.more || delivery.message.orderingKey !== null) this.wake();
     }
   }
-}
 
-function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  private async outcomeOf(delivery: Delivery): Promise<DeliveryOutcome> {
+    const { maxAttempts, maxRunTime } = this.settings;
+    if (delivery.message.attempts <= maxAttempts) {
+      return delivery.attempt(this.transport, maxRunTime);
+    }
+    // A message that kills its workers never gets to fail: it has to be stopped here.
+    const error = `Delivery ${maxAttempts} of at most ${maxAttempts} came to no end: its process died or stood still.`;
+    return { kind: 'failed', error };
+  }
 }

@@ -1,78 +1,137 @@
 import { randomUUID } from 'node:crypto';
-import type { DataSource, EntityManager, EntitySubscriberInterface, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { parseDuration, type Duration } from '../duration.js';
-import { toJson } from '../phases/json.js';
+import { fromJson, toJson } from '../phases/json.js';
 import { PhaseUsageError } from '../phases/phase-errors.js';
+import type { CommitWatch } from './commit-watch.js';
 import type { OutboxStore } from './outbox-store.js';
 
-export interface OutboxOptions {
-  /** Messages with the same one are delivered one after another, in the order in which they were added. */
+export interface OutboxMessageOptions {
+  /**
+   * Messages with the same one are delivered one after another, in the order in
+   * which they were committed; transactions that add for the same one take turns.
+   * One that fails, or is delayed, holds back those behind it, and no others.
+   */
   orderingKey?: string;
   /** Not before this time has passed. */
   delay?: Duration;
 }
+
+/** A message that is not delivered any more until somebody requeues it. */
+export interface DeadLetter {
+  id: string;
+  topic: string;
+  payload: unknown;
+  orderingKey: string | undefined;
+  attempts: number;
+  /** Why its last delivery failed. */
+  lastError: string;
+  createdAt: Date;
+  deadAt: Date;
+}
+
+/** Longer ones do not fit into the index that finds the first message of a key. */
+const LONGEST_ORDERING_KEY = 1_000;
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Messages that leave exactly if your transaction commits. Add them in a local
  * phase or in any other TypeORM transaction; `@OutboxHandler(topic)` methods get
  * them afterwards, at least once.
  */
-export class Outbox implements EntitySubscriberInterface {
-  /** Connections with messages that are not committed yet. */
-  private readonly uncommitted = new WeakSet<QueryRunner>();
-
+export class Outbox {
   constructor(
+    private readonly dataSource: DataSource,
     private readonly store: OutboxStore,
+    private readonly commits: CommitWatch,
     private readonly wake: () => void,
   ) {}
 
-  /** @returns the message's id, under which all its deliveries happen */
+  /**
+   * @param payload JSON, at most 1 MiB
+   * @returns the message's id, under which all its deliveries happen
+   */
   async add(
     tx: EntityManager,
     topic: string,
     payload?: unknown,
-    options: OutboxOptions = {},
+    options: OutboxMessageOptions = {},
   ): Promise<string> {
-    const { queryRunner } = tx;
-    if (!queryRunner?.isTransactionActive) {
-      throw new PhaseUsageError(
-        `A message for "${topic}" was added without a transaction, so it could be sent although the work it tells of fails. ` +
-          'Pass the tx of a local phase, or the manager of dataSource.transaction().',
-      );
+    const what = `A message for ${JSON.stringify(topic)}`;
+    if (typeof topic !== 'string' || topic === '') {
+      throw new PhaseUsageError(`${what} was added: name its topic with a text.`);
     }
-    const delay = options.delay === undefined ? 0 : parseDuration(options.delay);
-    if (delay === undefined) {
-      throw new PhaseUsageError(
-        `The delay of a message for "${topic}" is ${JSON.stringify(options.delay)}, which is not a duration. Use milliseconds or text such as '5m'.`,
-      );
-    }
+    const queryRunner = this.transactionOf(tx, what);
     const id = randomUUID();
+    // Before the statement: a transaction that ends meanwhile wakes for nothing at worst.
+    this.commits.expect(queryRunner);
     await this.store.add(tx, {
       id,
       topic,
       payload: toJson(payload, `The payload of a message for "${topic}"`),
-      orderingKey: options.orderingKey ?? null,
-      delay,
+      orderingKey: orderingKeyOf(options, what),
+      delay: delayOf(options, what),
     });
-    this.uncommitted.add(queryRunner);
     return id;
   }
 
-  install(dataSource: DataSource): void {
-    dataSource.subscribers.push(this);
+  /** Messages whose deliveries failed too often, those that died first first. */
+  async deadLetters(find: { topic?: string; limit?: number } = {}): Promise<DeadLetter[]> {
+    const letters = await this.store.deadLetters(find.topic ?? null, find.limit ?? 100);
+    return letters.map(({ payload, orderingKey, ...letter }) => ({
+      ...letter,
+      payload: fromJson(payload ?? undefined),
+      orderingKey: orderingKey ?? undefined,
+    }));
   }
 
-  uninstall(dataSource: DataSource): void {
-    const index = dataSource.subscribers.indexOf(this);
-    if (index >= 0) dataSource.subscribers.splice(index, 1);
+  /**
+   * Gives a dead letter another round of deliveries, under the same id, at the
+   * end of its ordering key. False where there is no dead letter with this id.
+   */
+  async requeue(id: string): Promise<boolean> {
+    if (!UUID.test(id)) return false;
+    const requeued = await this.store.requeue(id);
+    if (requeued) this.wake();
+    return requeued;
   }
 
-  /** A NOTIFY inside the transaction would halve its throughput; this costs nothing, and others poll. */
-  afterTransactionCommit({ queryRunner }: { queryRunner: QueryRunner }): void {
-    if (this.uncommitted.delete(queryRunner)) this.wake();
+  private transactionOf(tx: EntityManager, what: string): QueryRunner {
+    if (tx.connection !== this.dataSource) {
+      throw new PhaseUsageError(
+        `${what} was added to another data source than the one of the IdempotencyModule, where no worker would find it. ` +
+          'Use a transaction of the data source that the module is configured with.',
+      );
+    }
+    if (!tx.queryRunner?.isTransactionActive) {
+      throw new PhaseUsageError(
+        `${what} was added without a transaction, so it could be sent although the work it tells of fails. ` +
+          'Pass the tx of a local phase, or the manager of dataSource.transaction().',
+      );
+    }
+    return tx.queryRunner;
   }
+}
 
-  afterTransactionRollback({ queryRunner }: { queryRunner: QueryRunner }): void {
-    this.uncommitted.delete(queryRunner);
+function orderingKeyOf({ orderingKey }: OutboxMessageOptions, what: string): string | null {
+  if (orderingKey === undefined) return null;
+  const text: unknown = orderingKey;
+  if (typeof text !== 'string' || text === '' || Buffer.byteLength(text) > LONGEST_ORDERING_KEY) {
+    throw new PhaseUsageError(
+      `${what} has an orderingKey that is no text of 1 to ${LONGEST_ORDERING_KEY} bytes. ` +
+        'Use the id of what the messages are about, or leave it out.',
+    );
   }
+  return text;
+}
+
+function delayOf({ delay = 0 }: OutboxMessageOptions, what: string): number {
+  const milliseconds = parseDuration(delay);
+  if (milliseconds === undefined) {
+    throw new PhaseUsageError(
+      `${what} has the delay ${JSON.stringify(delay)}, which is not a duration. Use milliseconds or text such as '5m'.`,
+    );
+  }
+  return milliseconds;
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { inspect } from 'node:util';
 import { HttpException, Logger, ServiceUnavailableException } from '@nestjs/common';
 import { faultPoint, type FaultStep } from '../fault-points.js';
 import {
@@ -17,7 +16,7 @@ import { phaseScope } from './phase-scope.js';
 import type { PhaseStore } from './phase-store.js';
 import { rejectionFrom, rejectionOf } from './rejection.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
-import { isReconciliation, type Reconcilers, type Reconciliation } from './reconciler.js';
+import type { Reconcilers, Reconciliation } from './reconciler.js';
 
 export interface ForeignRunTools {
   store: PhaseStore;
@@ -55,6 +54,8 @@ export class ForeignRun<R, T> {
         return fromJson(this.earlier.result);
       case 'rejected':
         throw rejectionFrom(this.earlier.result);
+      case 'reconciled':
+        return this.record(fromJson(this.earlier.result) as R);
       case 'intended': {
         const known = await this.clearUp();
         if (known) return this.record(known.result);
@@ -188,39 +189,20 @@ export class ForeignRun<R, T> {
       if (this.place.attempt) this.place.attempt.recoveryPoint = this.place.name;
       return fromJson(json);
     } catch (error) {
-      // The other system has acted, and nobody wrote it down.
-      throw this.doubt(this.phase.inDoubt === 'repeat', error);
+      // The other system has acted, and nobody wrote it down. Where somebody has
+      // found out what it did, a retry needs not ask again.
+      const repeatable = this.phase.inDoubt === 'repeat' || this.earlier?.state === 'reconciled';
+      throw this.doubt(repeatable, error);
     }
   }
 
-  private async reconcile(): Promise<Reconciliation> {
-    const { name } = this.place;
-    const reconciler = this.tools.reconcilers.find(name);
-    if (!reconciler) {
-      ForeignRun.logger.error(
-        `Phase "${name}" says inDoubt: 'reconcile', but there is no @Reconciler('${name}'), so its outcome stays unknown. Add one to a provider.`,
-      );
-      return { outcome: 'unknown' };
-    }
-    try {
-      const answer: unknown = await reconciler({
-        recoveryPoint: name,
-        idempotencyKey: this.effectKey,
-        request: fromJson(this.earlier ? this.earlier.request : this.request),
-        startedAt: this.startedAt ?? new Date(),
-      });
-      if (isReconciliation(answer)) return answer;
-      ForeignRun.logger.error(
-        `@Reconciler('${name}') answered ${inspect(answer)}, so the outcome stays unknown. ` +
-          "Answer { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, { outcome: 'not_executed' } or { outcome: 'unknown' }.",
-      );
-      return { outcome: 'unknown' };
-    } catch (error) {
-      ForeignRun.logger.error(
-        `@Reconciler('${name}') threw, so the outcome stays unknown: ${String(error)}`,
-      );
-      return { outcome: 'unknown' };
-    }
+  private reconcile(): Promise<Reconciliation> {
+    return this.tools.reconcilers.ask({
+      recoveryPoint: this.place.name,
+      idempotencyKey: this.effectKey,
+      request: fromJson(this.earlier ? this.earlier.request : this.request),
+      startedAt: this.startedAt ?? new Date(),
+    });
   }
 
   /** A lost rejection is no doubt: if the answer is recorded, that is all there is to know. */

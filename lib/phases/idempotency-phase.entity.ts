@@ -2,6 +2,7 @@ import {
   Check,
   Column,
   Entity,
+  Index,
   JoinColumn,
   ManyToOne,
   PrimaryColumn,
@@ -24,7 +25,11 @@ export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecor
 /** One phase of one key: what was begun, under which effect key, and what came of it. */
 @Entity('idempotency_phases')
 @Check('ck_idempotency_phases_kind', `kind IN ('local', 'foreign', 'operation')`)
-@Check('ck_idempotency_phases_state', `state IN ('intended', 'withdrawn', 'finished', 'rejected')`)
+@Check(
+  'ck_idempotency_phases_state',
+  `state IN ('intended', 'withdrawn', 'reconciled', 'finished', 'rejected')`,
+)
+@Index('ix_idempotency_phases_effect', ['effectKey'], { where: 'effect_key IS NOT NULL' })
 export class IdempotencyPhase {
   @PrimaryColumn('bigint', { name: 'key_id', primaryKeyConstraintName: 'pk_idempotency_phases' })
   keyId!: string;
@@ -43,7 +48,7 @@ export class IdempotencyPhase {
   @Column('text')
   kind!: PhaseKind;
 
-  /** `intended`: the call was begun and no outcome was recorded. */
+  /** `intended`: the call was begun and no outcome was recorded. See PhaseState for all of them. */
   @Column('text')
   state!: PhaseState;
 

@@ -67,13 +67,16 @@ export class PhaseJournal {
   }
 
   /**
-   * A call of an earlier attempt whose outcome is still open, because the handler
-   * took another way this time, or could not record what it found out.
+   * A call of an earlier attempt whose outcome is still open, or known and not
+   * acted upon, because the handler took another way this time, or could not
+   * record what it found out.
    */
   get leftInDoubt(): string | undefined {
     const unsettled = this.stopped?.why === 'not_recorded' ? this.stopped.name : undefined;
     return this.recorded.find(
-      ({ name, state }) => state === 'intended' && (!this.done.has(name) || name === unsettled),
+      ({ name, state }) =>
+        (state === 'intended' || state === 'reconciled') &&
+        (!this.done.has(name) || name === unsettled),
     )?.name;
   }
 

@@ -4,10 +4,12 @@ export type PhaseKind = 'local' | 'foreign' | 'operation';
 /**
  * `intended`: a foreign call was begun and its outcome is not recorded (in doubt
  * as soon as its attempt is over). `withdrawn`: it is certain that the call did
- * not take effect; the effect key is kept for the next try. `rejected`: the
- * other system said no, for good.
+ * not take effect; the effect key is kept for the next try. `reconciled`: it was
+ * found out later that the call took effect; the result is the call's, and the
+ * next attempt goes on with it, `record` included, without calling. `rejected`:
+ * the other system said no, for good.
  */
-export type PhaseState = 'intended' | 'withdrawn' | 'finished' | 'rejected';
+export type PhaseState = 'intended' | 'withdrawn' | 'reconciled' | 'finished' | 'rejected';
 
 /** What to do about a foreign call whose outcome is not known. */
 export type InDoubt = 'repeat' | 'reconcile' | 'stop';

@@ -24,7 +24,7 @@ export interface PhaseEnding {
   name: string;
   position: number;
   kind: PhaseKind;
-  state: Exclude<PhaseState, 'intended'>;
+  state: Exclude<PhaseState, 'intended' | 'reconciled'>;
   result: string | undefined;
 }
 
@@ -163,7 +163,7 @@ export class PhaseStore {
     ]);
     const [row] = await this.database.query<{ result: string | null }>(
       `SELECT result::text AS "result" FROM ${this.phases}
-       WHERE key_id = $1 AND name = $2 AND attempt = $3 AND state <> 'intended'`,
+       WHERE key_id = $1 AND name = $2 AND attempt = $3 AND state NOT IN ('intended', 'reconciled')`,
       [attempt.id, name, attempt.number],
     );
     return row && { result: row.result ?? undefined };
@@ -185,7 +185,7 @@ export class PhaseStore {
       ON CONFLICT (key_id, name) DO UPDATE
         SET state = excluded.state, attempt = excluded.attempt,
             result = excluded.result, finished_at = excluded.finished_at
-        WHERE p.state IN ('intended', 'withdrawn')
+        WHERE p.state IN ('intended', 'withdrawn', 'reconciled')
       RETURNING key_id`;
   }
 

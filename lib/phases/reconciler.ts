@@ -1,4 +1,5 @@
-import { HttpException, Injectable, SetMetadata } from '@nestjs/common';
+import { inspect } from 'node:util';
+import { HttpException, Injectable, Logger, SetMetadata } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
 import { markedMethods } from '../marked-methods.js';
@@ -39,9 +40,10 @@ export function isReconciliation(answer: unknown): answer is Reconciliation {
 export type ReconcilerMethod = (effect: DoubtfulEffect) => Promise<Reconciliation> | Reconciliation;
 
 /**
- * Marks a provider's method as the one to ask what became of the foreign call
- * of a phase with `inDoubt: 'reconcile'`. It looks the effect key up in the
- * other system and must not change anything there.
+ * Marks a provider's method as the one to ask what became of a phase's foreign
+ * call: by a retry if the phase says `inDoubt: 'reconcile'`, and by the
+ * reconciler job as long as the key is `unknown`, whatever the phase says. It
+ * looks the effect key up in the other system and must not change anything there.
  */
 export function Reconciler(
   recoveryPoint: string,
@@ -56,6 +58,7 @@ export function Reconciler(
 /** The reconcilers of the application, found at boot. */
 @Injectable()
 export class Reconcilers {
+  private static readonly logger = new Logger('AtomicPhase');
   private readonly methods = new Map<string, ReconcilerMethod>();
 
   constructor(
@@ -74,7 +77,32 @@ export class Reconcilers {
     }
   }
 
-  find(recoveryPoint: string): ReconcilerMethod | undefined {
-    return this.methods.get(recoveryPoint);
+  /** The recovery points that can be asked about in this process. */
+  get recoveryPoints(): string[] {
+    return [...this.methods.keys()];
+  }
+
+  /** What became of a call. Whatever is not a proper answer leaves the outcome unknown. */
+  async ask(effect: DoubtfulEffect): Promise<Reconciliation> {
+    const { recoveryPoint: name } = effect;
+    const { logger } = Reconcilers;
+    const reconciler = this.methods.get(name);
+    if (!reconciler) {
+      logger.error(
+        `Phase "${name}" says inDoubt: 'reconcile', but there is no @Reconciler('${name}'), so its outcome stays unknown. Add one to a provider.`,
+      );
+      return { outcome: 'unknown' };
+    }
+    try {
+      const answer: unknown = await reconciler(effect);
+      if (isReconciliation(answer)) return answer;
+      logger.error(
+        `@Reconciler('${name}') answered ${inspect(answer)}, so the outcome stays unknown. ` +
+          "Answer { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, { outcome: 'not_executed' } or { outcome: 'unknown' }.",
+      );
+    } catch (error) {
+      logger.error(`@Reconciler('${name}') threw, so the outcome stays unknown: ${String(error)}`);
+    }
+    return { outcome: 'unknown' };
   }
 }

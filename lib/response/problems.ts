@@ -39,6 +39,12 @@ const PROBLEMS = {
     retryable: true,
     stripe: { status: 409, type: 'idempotency_error' },
   },
+  abandoned: {
+    status: 408,
+    title: 'The request was not completed in time',
+    retryable: false,
+    stripe: { status: 408, type: 'idempotency_error' },
+  },
   expired: {
     status: 410,
     title: 'Idempotency-Key has expired',
@@ -65,7 +71,7 @@ const PROBLEMS = {
   },
   lease_lost: {
     status: 409,
-    title: 'Another attempt has taken over the request',
+    title: 'The request was taken over',
     retryable: true,
     stripe: { status: 409, type: 'idempotency_error' },
   },

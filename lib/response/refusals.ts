@@ -70,10 +70,18 @@ export function outcomeOpen(): IdempotencyProblem {
   );
 }
 
+/** Stored as the answer of a request that nobody finished within its retention. */
+export function abandoned(): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'abandoned',
+    'It was interrupted, and nobody retried it for as long as its key is kept. It is not continued any more; steps that it had finished are not undone. Use a new key for a new operation.',
+  );
+}
+
 export function leaseLost(): IdempotencyProblem {
   return new IdempotencyProblem(
     'lease_lost',
-    'This attempt took too long and another one owns the key now. Retry with the same key to get its answer.',
+    'This attempt took too long and the key was taken from it. Retry with the same key to learn the outcome.',
     retryAfterSeconds(0),
   );
 }

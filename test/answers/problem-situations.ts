@@ -2,6 +2,7 @@ import type { ProblemCode } from '../../lib/response/problems.js';
 import { barrier } from '../support/barrier.js';
 import { send, type Received, type Sending } from '../support/http.js';
 import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
+import { runJob } from '../support/jobs.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { refuseStatements } from '../support/store-faults.js';
 
@@ -62,6 +63,18 @@ export class ProblemSituations {
       gate.open();
       await first;
       return retry;
+    },
+
+    abandoned: async (ask, app) => {
+      this.routes.answers(() => {
+        throw new Error('a bug');
+      });
+      await ask();
+      await app.database.query(
+        `UPDATE idempotency_keys SET expires_at = now() WHERE key = 'abandoned'`,
+      );
+      await runJob(app, 'reaper');
+      return ask();
     },
 
     expired: async (ask, app) => {

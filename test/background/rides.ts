@@ -1,4 +1,4 @@
-import { Body, Controller, HttpException, Injectable, Post } from '@nestjs/common';
+import { Body, Controller, HttpException, Injectable, Post, type Type } from '@nestjs/common';
 import {
   AtomicPhase,
   Idempotent,
@@ -51,7 +51,7 @@ export class Rides {
 }
 
 /** A controller whose routes have the given policy. */
-export function ridesController(policy: IdempotencyPolicy = {}) {
+export function ridesController(policy: IdempotencyPolicy = {}): Type {
   @Controller()
   class RidesController {
     constructor(private readonly rides: Rides) {}

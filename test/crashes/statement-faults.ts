@@ -4,7 +4,6 @@ import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm
 import type { TestDatabase } from '../support/database.js';
 
 interface QueryEvent {
-  query: string;
   queryRunner?: QueryRunner;
 }
 
@@ -25,14 +24,10 @@ export class StatementFaults implements EntitySubscriberInterface {
   }
 
   /** The connection of the coming nth statement ends, right before or after it. */
-  terminate(at: number, when: 'before' | 'after'): void {
+  terminate(at: number, when: 'before' | 'after'): { happened: () => boolean } {
     this.sent = 0;
     this.fault = { at, when };
-  }
-
-  /** Whether the fault has happened. */
-  get happened(): boolean {
-    return this.fault === undefined;
+    return { happened: () => this.fault === undefined };
   }
 
   async beforeQuery({ queryRunner }: QueryEvent): Promise<void> {

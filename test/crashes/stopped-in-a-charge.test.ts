@@ -1,14 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { platformNames, type PlatformName } from '../support/listen.js';
 import type { ServerProcess } from '../support/server-process.js';
-import {
-  createWorld,
-  ONE_RIDE,
-  outliveLease,
-  requestRide,
-  tracesOf,
-  type World,
-} from './rides.js';
+import { createWorld, ONE_RIDE, outliveLease, requestRide, tracesOf, type World } from './rides.js';
 
 let world: World;
 let processes: Record<PlatformName, ServerProcess>;

@@ -3,14 +3,7 @@ import { keyRow } from '../support/idempotent-app.js';
 import { expectRetryable } from '../support/refusals.js';
 import type { ServerProcess } from '../support/server-process.js';
 import { untilBlocked, withTransaction } from '../support/transactions.js';
-import {
-  createWorld,
-  ONE_RIDE,
-  outliveLease,
-  requestRide,
-  tracesOf,
-  type World,
-} from './rides.js';
+import { createWorld, ONE_RIDE, outliveLease, requestRide, tracesOf, type World } from './rides.js';
 
 /** Before the charge, and with a charge of which only the provider knows. */
 const POINTS = ['ride_created:after_commit', 'charge_created:after_call'];

@@ -1,17 +1,29 @@
-import { Body, Controller, HttpException, ParseIntPipe, Post } from '@nestjs/common';
+import { Body, Controller, HttpException, Injectable, ParseIntPipe, Post } from '@nestjs/common';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
+import { AtomicPhase, Idempotent, Resumable } from 'nestjs-atomic-idempotency';
 import { crashAt } from '../support/crash.js';
 import { send } from '../support/http.js';
 import { lapse, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
+import { runJob } from '../support/jobs.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { arrowsOf } from './document.js';
 
 let status = 201;
 
+@Injectable()
+class Operations {
+  @Resumable('operate')
+  async operate(): Promise<object> {
+    return {};
+  }
+}
+
 @Controller()
 class StatesController {
-  constructor(private readonly phase: AtomicPhase) {}
+  constructor(
+    private readonly phase: AtomicPhase,
+    private readonly operations: Operations,
+  ) {}
 
   @Post('plain')
   @Idempotent()
@@ -39,6 +51,12 @@ class StatesController {
     return this.phase.foreign('charged', { inDoubt: 'repeat', keyValidFor: 0, call: timeOut });
   }
 
+  @Post('background')
+  @Idempotent({ run: 'background' })
+  background(): Promise<object> {
+    return this.operations.operate();
+  }
+
   @Post('piped')
   @Idempotent()
   piped(@Body('count', ParseIntPipe) count: number): object {
@@ -55,7 +73,11 @@ forEachPlatform((platform) => {
   const post = (route: string, key: string) => send(`${app.url}/${route}`, { key });
 
   beforeAll(async () => {
-    app = await startIdempotentApp(platform, { controllers: [StatesController], logger: false });
+    app = await startIdempotentApp(platform, {
+      controllers: [StatesController],
+      providers: [Operations],
+      logger: false,
+    });
     // The database itself notes every change of state, whoever makes it.
     await app.database.query(`
       CREATE TABLE arrows (arrow text UNIQUE);
@@ -90,6 +112,8 @@ forEachPlatform((platform) => {
     await post('repeatable', 'forgotten');
     await post('repeatable', 'forgotten');
     await post('piped', 'never-began');
+    await post('background', 'parked');
+    await runJob(app, 'completer');
 
     await app.database.query(
       `UPDATE idempotency_keys SET expires_at = now() WHERE key = 'fails-first'`,

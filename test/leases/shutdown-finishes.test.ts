@@ -8,8 +8,8 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { expectRetryable } from '../support/refusals.js';
 import { ShutdownProbe, untilShutdown } from '../support/shutdown-probe.js';
-import { FINISH, LOOK, RESERVE } from '../support/store-statements.js';
-import { until } from '../support/until.js';
+import { FINISH, RESERVE } from '../support/store-statements.js';
+import { untilWaiting } from '../support/waiting.js';
 
 forEachPlatform((platform) => {
   const routes = new PolicyRoutes({
@@ -112,9 +112,8 @@ forEachPlatform((platform) => {
   it('sends those away who wait for another attempt', async () => {
     const running = order('awaited', 'awaited');
     await gate.arrived();
-    const looks = app.proxy.count(LOOK);
     const waiting = order('awaited', 'awaited');
-    await until(() => app.proxy.count(LOOK) > looks, 'a look');
+    await untilWaiting(app, 1);
     const { closing } = await shutDown();
 
     expectRetryable(await waiting, 409, 'in_progress');

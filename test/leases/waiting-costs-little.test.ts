@@ -7,8 +7,9 @@ import { send } from '../support/http.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
-import { LOOK, RESERVE } from '../support/store-statements.js';
+import { LOOK } from '../support/store-statements.js';
 import { until } from '../support/until.js';
+import { untilWaiting } from '../support/waiting.js';
 
 const WAITING = 20;
 
@@ -26,18 +27,17 @@ forEachPlatform((platform) => {
       controllers: [routes.controller],
       dataSource: { extra: { max: connections } },
     });
-    const { url, proxy } = app;
+    const { url } = app;
     const gate = barrier();
     routes.answers((execution) => (execution <= 2 ? gate.pass() : {}));
     const keys = ['one', 'two'];
     const originals = keys.map((key) => send(`${url}/awaited`, { key }));
     await gate.arrived(2);
 
-    const asked = proxy.count(RESERVE);
     const waiting = Array.from({ length: WAITING }, (_, i) =>
       send(`${url}/awaited`, { key: keys[i % 2]! }),
     );
-    await until(() => proxy.count(RESERVE) === asked + WAITING, 'all have asked');
+    await untilWaiting(app, WAITING);
     return {
       app,
       /** Everybody else is served meanwhile. */

@@ -2,13 +2,16 @@ import { InternalServerErrorException } from '@nestjs/common';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { barrier } from '../support/barrier.js';
 import { send, type Received } from '../support/http.js';
-import { keyRow, lapse } from '../support/idempotent-app.js';
+import {
+  keyRow,
+  lapse,
+  startIdempotentApp,
+  type IdempotentApp,
+} from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
-import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { expectRetryable } from '../support/refusals.js';
-import { LOOK, RESERVE } from '../support/store-statements.js';
-import { until } from '../support/until.js';
+import { untilWaiting } from '../support/waiting.js';
 
 const WAITING = 10;
 
@@ -18,10 +21,10 @@ forEachPlatform((platform) => {
     orders: wait,
     'resumable-orders': { ...wait, onAbandoned: 'resume' },
   });
-  let app: ProxiedApp;
+  let app: IdempotentApp;
 
   beforeAll(async () => {
-    app = await startProxiedApp(platform, { controllers: [routes.controller], logger: false });
+    app = await startIdempotentApp(platform, { controllers: [routes.controller], logger: false });
   });
   afterAll(() => app.close());
 
@@ -30,11 +33,8 @@ forEachPlatform((platform) => {
 
   /** Requests that wait for the running attempt of a key. */
   async function waitingFor(path: string, key: string): Promise<Promise<Received[]>[]> {
-    const asked = app.proxy.count(RESERVE);
-    const looks = app.proxy.count(LOOK);
     const waiting = Array.from({ length: WAITING }, () => order(path, key));
-    await until(() => app.proxy.count(RESERVE) >= asked + WAITING, 'all have asked');
-    await until(() => app.proxy.count(LOOK) > looks, 'a look');
+    await untilWaiting(app, WAITING);
     return [Promise.all(waiting)];
   }
 

@@ -5,8 +5,9 @@ import type { IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
-import { LOOK, RESERVE } from '../support/store-statements.js';
+import { LOOK } from '../support/store-statements.js';
 import { until } from '../support/until.js';
+import { untilWaiting } from '../support/waiting.js';
 
 const WAITING = 10;
 
@@ -41,13 +42,12 @@ forEachPlatform((platform) => {
 
   /** Duplicates of a running request, all of which have been found to be such. */
   async function duplicates(app: ProxiedApp, key: string) {
-    const asked = app.proxy.count(RESERVE);
-    const looks = app.proxy.count(LOOK);
     let answered = 0;
     const answers = Array.from({ length: WAITING }, () =>
       order(app, key).finally(() => (answered += 1)),
     );
-    await until(() => app.proxy.count(RESERVE) >= asked + WAITING, 'all have asked');
+    await untilWaiting(app, WAITING);
+    const looks = app.proxy.count(LOOK);
     await until(() => app.proxy.count(LOOK) >= looks + 2, 'looks at the first attempt');
     expect(answered).toBe(0);
     return answers;

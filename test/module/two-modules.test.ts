@@ -1,6 +1,12 @@
 import { Module } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { IdempotencyConfigurationError, IdempotencyModule } from 'nestjs-atomic-idempotency';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import {
+  IdempotencyConfigurationError,
+  idempotencyEntities,
+  IdempotencyModule,
+} from 'nestjs-atomic-idempotency';
+import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp } from '../support/idempotent-app.js';
@@ -55,7 +61,29 @@ describe('Two modules', () => {
       await two.close();
     });
 
-    it('one after the other are fine', async () => {
+    it('one after the other on one data source are fine', async () => {
+      const dataSource = new DataSource({
+        ...database.dataSourceOptions,
+        entities: [...idempotencyEntities],
+      });
+      for (const run of ['first', 'second']) {
+        const app = await platform.start({
+          imports: [
+            TypeOrmModule.forRootAsync({
+              useFactory: () => database.dataSourceOptions,
+              dataSourceFactory: () => dataSource.initialize(),
+            }),
+            IdempotencyModule.forRoot({ scope: 'global' }),
+          ],
+          controllers: [routes.controller],
+        });
+        const answer = await send(`${app.url}/orders`, { key: `${platform.name}-same-${run}` });
+        expect(answer.status).toBe(201);
+        await app.close();
+      }
+    });
+
+    it('one after the other on one database are fine', async () => {
       for (const run of ['first', 'second']) {
         const app = await startIdempotentApp(platform, {
           database,

@@ -20,7 +20,7 @@ class Audit {
   }
 }
 
-@Controller('audits')
+@Controller('services/audits')
 class AuditController {
   constructor(private readonly audit: Audit) {}
 
@@ -50,13 +50,15 @@ const seen = ({ scope, key, attempt, recoveryPoint }: CurrentAttempt) => ({
 describePhases(
   (app) => {
     it('is found by a service of a module that imports nothing', async () => {
-      expect((await send(`${app.url}/audits`, { key: 'service' })).status).toBe(201);
+      expect((await send(`${app.url}/services/audits`, { key: 'service' })).status).toBe(201);
       expect(await app.notes()).toEqual(['tenant/service/1']);
     });
 
     it('is not there without an idempotent request', async () => {
       expect(app.app.get(AtomicPhase).current).toBeUndefined();
-      expect((await send(`${app.url}/audits/plain`, { key: 'plain' })).text).toBe('nobody');
+      expect((await send(`${app.url}/services/audits/plain`, { key: 'plain' })).text).toBe(
+        'nobody',
+      );
     });
 
     it('tells the scope, the key, the attempt and the last finished phase', async () => {

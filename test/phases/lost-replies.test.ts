@@ -1,6 +1,5 @@
 import { HttpException } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { keyRow, lapse } from '../support/idempotent-app.js';
 import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
@@ -15,8 +14,7 @@ forEachPlatform((platform) => {
   let app: ProxiedApp & PhaseApp;
 
   beforeAll(async () => {
-    // Long enough to get over a lost connection, short enough to see one that stays lost.
-    app = await startPhaseApp(platform, { idempotency: { lease: '1s' } }, startProxiedApp);
+    app = await startPhaseApp(platform, {}, startProxiedApp);
   });
   beforeEach(() => app.database.query('TRUNCATE notes').then(() => undefined));
   afterAll(() => app.close());
@@ -97,51 +95,5 @@ forEachPlatform((platform) => {
     expect((await app.post('charge', state)).status).toBe(status);
     await lost;
     expect(await app.phases(state)).toMatchObject([{ state }]);
-  });
-
-  it('no answer is final while nobody knows whether a phase was committed', async () => {
-    let runs = 0;
-    app.handle('ride', async (phases) => {
-      await phases.local('ride_created', (tx) => note(tx, 'ride'));
-      await phases
-        .local('receipt_staged', async (tx) => {
-          await note(tx, 'receipt');
-          if (++runs === 1) await app.proxy.refuse();
-        })
-        .catch(() => undefined);
-      await app.proxy.accept();
-      return 'all is well';
-    });
-
-    const first = await app.post('ride', 'gone');
-    expect(first.status).toBe(409);
-    expect(first.json()).toMatchObject({ code: 'outcome_unknown', retryable: true });
-    expect(await keyRow(app.database, 'gone')).toMatchObject({ status: 'failed_retryable' });
-    expect(await app.notes()).toEqual(['ride']);
-
-    expect((await app.post('ride', 'gone')).text).toBe('all is well');
-    expect(await app.notes()).toEqual(['ride', 'receipt']);
-  });
-
-  it('a database that stays away is a 503, and a retry goes on from the last recovery point', async () => {
-    let healthy = false;
-    app.handle('ride', async (phases) => {
-      await phases.local('ride_created', (tx) => note(tx, 'ride'));
-      if (!healthy) await app.proxy.refuse();
-      return phases.local('receipt_staged', async (tx) => {
-        await note(tx, 'receipt');
-        return { attempt: phases.current!.attempt };
-      });
-    });
-
-    const first = await app.post('ride', 'away');
-    expect(first.status).toBe(503);
-    expect(first.json()).toMatchObject({ code: 'store_unavailable', retryable: true });
-
-    await app.proxy.accept();
-    healthy = true;
-    await lapse(app.database, 'away');
-    expect((await app.post('ride', 'away')).json()).toEqual({ attempt: 2 });
-    expect(await app.notes()).toEqual(['ride', 'receipt']);
   });
 });

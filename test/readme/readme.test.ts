@@ -5,22 +5,27 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Idempotent } from 'nestjs-atomic-idempotency';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
+import { age, runJob } from '../support/jobs.js';
 import { forEachPlatform, type TestApp } from '../support/platforms.js';
 import { AuthGuard } from './auth.guard.js';
 import { CheckoutService } from './checkout.service.js';
 import { checkoutSurvivesCrashes } from './crash-safety.js';
 import { Order } from './order.entity.js';
 import { Payments } from './payments.js';
+import { RidesService } from './rides.service.js';
 
-it.each(['app.module.ts', 'orders.controller.ts', 'checkout.service.ts', 'crash-safety.ts'])(
-  'shows %s as it is compiled and run here',
-  async (file) => {
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    const blocks = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)];
-    const shown = blocks.find(([, name]) => name === file)?.[2];
-    expect(shown).toBe(await readFile(new URL(file, import.meta.url), 'utf8'));
-  },
-);
+it.each([
+  'app.module.ts',
+  'orders.controller.ts',
+  'checkout.service.ts',
+  'rides.service.ts',
+  'crash-safety.ts',
+])('shows %s as it is compiled and run here', async (file) => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+  const blocks = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)];
+  const shown = blocks.find(([, name]) => name === file)?.[2];
+  expect(shown).toBe(await readFile(new URL(file, import.meta.url), 'utf8'));
+});
 
 @Controller('checkout')
 @UseGuards(AuthGuard)
@@ -47,6 +52,18 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
+@Controller('rides')
+@UseGuards(AuthGuard)
+class RidesController {
+  constructor(private readonly rides: RidesService) {}
+
+  @Post()
+  @Idempotent()
+  create(@Body() ride: { item: string; amount: number }) {
+    return this.rides.create(ride);
+  }
+}
+
 forEachPlatform((platform) => {
   let server: TestApp;
   const payments = new Payments();
@@ -57,8 +74,8 @@ forEachPlatform((platform) => {
     server = await platform.start(
       {
         imports: [AppModule, TypeOrmModule.forFeature([Order])],
-        controllers: [CheckoutController],
-        providers: [CheckoutService, { provide: Payments, useValue: payments }],
+        controllers: [CheckoutController, RidesController],
+        providers: [CheckoutService, RidesService, { provide: Payments, useValue: payments }],
       },
       { logger: false },
     );
@@ -87,6 +104,17 @@ forEachPlatform((platform) => {
     expect(await database.query('SELECT "chargeId" FROM orders WHERE id = $1', [order])).toEqual([
       { chargeId: 'ch_1' },
     ]);
+  });
+
+  it('completes the resumable operation without its client', async () => {
+    payments.charges.clear();
+    payments.losesNextAnswer = true;
+    const ride = { key: key('ride'), headers, body: { item: 'rocket', amount: 4200 } };
+    expect((await send(`${server.url}/rides`, ride)).status).toBe(500);
+    await age(database, ride.key);
+    expect(await runJob(server, 'completer')).toBe(1);
+    expect(payments.charges.size).toBe(1);
+    expect((await send(`${server.url}/rides`, ride)).json()).toMatchObject({ charge: 'ch_1' });
   });
 
   it('verifies their crash safety', async () => {

@@ -4,6 +4,6 @@ export const RESERVE = /INSERT INTO "idempotency_keys"/;
 export const TAKE_OVER = /SET status = 'in_progress', owner = /;
 export const FINISH = /response_body = /;
 export const GIVE_BACK = /DELETE FROM "idempotency_keys"[^]*attempt = 1/;
-export const HEARTBEAT = /SKIP LOCKED/;
+export const HEARTBEAT = /^WITH held AS/;
 /** A waiting duplicate looks whether the first attempt has ended. */
 export const LOOK = /^SELECT k\.owner/;

@@ -1,0 +1,135 @@
+import { Logger } from '@nestjs/common';
+import type { ClaimedUnknown, UnknownStore } from '../keys/unknown-store.js';
+import type { OperatorStore } from '../operator/operator-store.js';
+import { settlementOf, type Settlement } from '../operator/settlement.js';
+import { fromJson } from '../phases/json.js';
+import type { Reconcilers, Reconciliation } from '../phases/reconciler.js';
+import { backoff } from './backoff.js';
+
+/** How long one question may take. What takes longer counts as unknown; shutdown waits for it too. */
+const PATIENCE = 30_000;
+
+/** How long a claim keeps other processes from asking: well beyond the longest question. */
+const CLAIM = 2 * PATIENCE;
+
+/** The first pause after a question that brought nothing; doubled for each further one. */
+const FIRST_PAUSE = 30_000;
+
+/** About four hours of patience with ten attempts; a longer outage is for people to look at. */
+const LONGEST_PAUSE = 2 * 3_600_000;
+
+/** In `last_error_code`: nobody asks any more, so somebody has to look. */
+export const RECONCILIATION_EXHAUSTED = 'reconciliation_exhausted';
+
+/**
+ * Looks into unknown outcomes: asks the phase's `@Reconciler()` until it knows,
+ * ever more rarely, and leaves to people what nobody can tell it.
+ */
+export class UnknownReconciler {
+  private readonly logger = new Logger('IdempotencyMaintenance');
+  private readonly reported = new Set<string>();
+
+  constructor(
+    private readonly store: UnknownStore,
+    private readonly operator: OperatorStore,
+    private readonly reconcilers: Reconcilers,
+    private readonly maxAttempts: number,
+    /** There is something to complete. */
+    private readonly released: () => void,
+  ) {}
+
+  async run(batch: number): Promise<number> {
+    const { recoveryPoints } = this.reconcilers;
+    await this.reportUnaskable(recoveryPoints);
+    const claimed = await this.store.claim(recoveryPoints, CLAIM, batch);
+    const looks = await Promise.allSettled(claimed.map((key) => this.look(key)));
+    for (const look of looks) if (look.status === 'rejected') throw look.reason;
+    return claimed.length;
+  }
+
+  private async look(key: ClaimedUnknown): Promise<void> {
+    if (key.phase === null) {
+      await this.store.postpone(key, null);
+      this.logger.warn(
+        `The outcome of idempotency key ${key.id} is unknown (${key.lastErrorCode}), and no foreign call is on record that could be asked about. ` +
+          'Find out what happened and tell it with IdempotencyOperator.resolveKey().',
+      );
+      return;
+    }
+    const settlement = settle(await this.ask(key), key.phase, this.logger);
+    if (settlement) await this.resolve(key, settlement);
+    else await this.giveTime(key);
+  }
+
+  private async ask({
+    phase,
+    effectKey,
+    request,
+    startedAt,
+  }: ClaimedUnknown): Promise<Reconciliation> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<Reconciliation>((resolve) => {
+      timer = setTimeout(() => {
+        this.logger.error(`@Reconciler('${phase}') did not answer within ${PATIENCE / 1000} s.`);
+        resolve({ outcome: 'unknown' });
+      }, PATIENCE);
+    });
+    const answer = this.reconcilers.ask({
+      recoveryPoint: phase!,
+      idempotencyKey: effectKey!,
+      request: fromJson(request ?? undefined),
+      startedAt: startedAt!,
+    });
+    try {
+      return await Promise.race([answer, timeout]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private async resolve(key: ClaimedUnknown, settlement: Settlement): Promise<void> {
+    const seen = { ...key, phase: key.phase!, phaseState: 'intended' } as const;
+    const resolved = await this.operator.settle(seen, settlement, { who: 'reconciler' });
+    if (!resolved) return; // Somebody else was faster.
+    this.logger.log(
+      `The outcome of idempotency key ${key.id} is known: phase "${key.phase}" is ${settlement.state}.`,
+    );
+    this.released();
+  }
+
+  private async giveTime(key: ClaimedUnknown): Promise<void> {
+    if (key.reconcileAttempts < this.maxAttempts) {
+      await this.store.postpone(key, backoff(key.reconcileAttempts, FIRST_PAUSE, LONGEST_PAUSE));
+      return;
+    }
+    await this.store.postpone(key, null, RECONCILIATION_EXHAUSTED);
+    this.logger.error(
+      `The outcome of idempotency key ${key.id} is still unknown after ${key.reconcileAttempts} questions, and no further one is asked. ` +
+        `Find out what became of the call of phase "${key.phase}" and tell it with IdempotencyOperator.resolve('${key.effectKey}', …).`,
+    );
+  }
+
+  private async reportUnaskable(recoveryPoints: readonly string[]): Promise<void> {
+    for (const { phase, count } of await this.store.unaskable(recoveryPoints)) {
+      if (this.reported.has(phase)) continue;
+      this.reported.add(phase);
+      this.logger.warn(
+        `The outcome of ${count} idempotency key(s) is unknown at phase "${phase}", and this process has no @Reconciler('${phase}') to ask. ` +
+          'Add one, or find out what happened and tell it with IdempotencyOperator.resolve().',
+      );
+    }
+  }
+}
+
+/** Undefined: nothing was found out, or nothing that can be written down. */
+function settle(answer: Reconciliation, phase: string, logger: Logger): Settlement | undefined {
+  if (answer.outcome === 'unknown') return undefined;
+  try {
+    return settlementOf(answer, phase);
+  } catch (error) {
+    logger.error(
+      `What @Reconciler('${phase}') answered cannot be stored, so the outcome stays unknown: ${String(error)}`,
+    );
+    return undefined;
+  }
+}

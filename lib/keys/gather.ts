@@ -1,0 +1,108 @@
+import { isConnectionLoss, StoreUnavailableError } from './database.js';
+
+export interface GatherOptions<In> {
+  /** The most items of one statement. */
+  size: number;
+  /** The most bytes of one statement; a single item above it travels by itself. */
+  bytes: number;
+  /** The most items that wait. Beyond it, requests are refused rather than memory filled. */
+  queue: number;
+  weigh: (item: In) => number;
+}
+
+/** A flight that takes longer has met a lock or a slow disk: others need not wait for it. */
+const PATIENCE = 100;
+
+/** Connections that one kind of statement may take from the application at most. */
+const MOST_FLIGHTS = 4;
+
+interface Passenger<In, Out> {
+  item: In;
+  resolve: (out: Out) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Lets concurrent calls travel together: while one statement is on its way, the
+ * next calls gather, and leave as one multi-row statement when it returns. A
+ * call that finds nothing on its way leaves at once, so an idle process adds no
+ * waiting.
+ */
+export class Gather<In, Out> {
+  private waiting: Passenger<In, Out>[] = [];
+  private flights = 0;
+  /** Flights that others do not wait for any more. */
+  private late = 0;
+
+  /** @param send gets at least one item and returns one result for each, in order */
+  constructor(
+    private readonly send: (items: In[]) => Promise<Out[]>,
+    private readonly options: GatherOptions<In>,
+  ) {}
+
+  call(item: In): Promise<Out> {
+    return new Promise((resolve, reject) => {
+      if (this.waiting.length >= this.options.queue) {
+        reject(new StoreUnavailableError('Too many requests wait for the database.'));
+        return;
+      }
+      this.waiting.push({ item, resolve, reject });
+      this.depart();
+    });
+  }
+
+  private depart(): void {
+    while (this.waiting.length > 0 && this.flights - this.late < 1 && this.flights < MOST_FLIGHTS) {
+      void this.fly(this.board());
+    }
+  }
+
+  /** A full load, in the order of arrival. */
+  private board(): Passenger<In, Out>[] {
+    const { size, bytes, weigh } = this.options;
+    let weight = 0;
+    let count = 0;
+    for (const { item } of this.waiting) {
+      weight += weigh(item);
+      if (count === size || (count > 0 && weight > bytes)) break;
+      count += 1;
+    }
+    return this.waiting.splice(0, count);
+  }
+
+  private async fly(passengers: Passenger<In, Out>[]): Promise<void> {
+    this.flights += 1;
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      this.late += 1;
+      this.depart();
+    }, PATIENCE);
+    try {
+      await this.carry(passengers);
+    } finally {
+      clearTimeout(timer);
+      this.flights -= 1;
+      if (isLate) this.late -= 1;
+      this.depart();
+    }
+  }
+
+  private async carry(passengers: Passenger<In, Out>[]): Promise<void> {
+    try {
+      const results = await this.send(passengers.map(({ item }) => item));
+      passengers.forEach(({ resolve }, index) => resolve(results[index]!));
+    } catch (error) {
+      // A row that the database refuses must not take its neighbours with it.
+      // A lost connection concerns all of them, and each one asks again.
+      const refused = passengers.length > 1 && !isConnectionLoss(error) && !isTimeout(error);
+      if (!refused) return passengers.forEach(({ reject }) => reject(error));
+      await Promise.all(passengers.map((passenger) => this.carry([passenger])));
+    }
+  }
+}
+
+/** The statement may still be at work: sending it again would only queue up behind it. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof StoreUnavailableError && error.cause === undefined;
+}

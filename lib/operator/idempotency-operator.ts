@@ -1,0 +1,235 @@
+import type { Maintenance } from '../background/maintenance.js';
+import type { JobStatus } from '../background/job.js';
+import { isReconciliation } from '../phases/reconciler.js';
+import { OPERATION_FINISHED } from '../phases/phase-store.js';
+import type { Answer } from '../response/answer.js';
+import { actorOf, refuse, type By, type Change, type Refused } from './change.js';
+import { answerFrom, type GivenAnswer } from './given-answer.js';
+import type { KeyPage, KeyQuery, KeyReport } from './key-report.js';
+import { isEffectKey, isId, searchOf } from './key-search.js';
+import type { OperatorQueries } from './operator-queries.js';
+import {
+  stateOf,
+  type Actor,
+  type OperatorStore,
+  type SeenForDecision,
+  type Written,
+} from './operator-store.js';
+import { doubtful, isFinished, running, unresolved } from './refusals.js';
+import { settlementOf, type Resolution } from './settlement.js';
+
+/** What is decided about an unknown key that has no foreign call in doubt. */
+export type KeyResolution =
+  /** It is finished; retries get this answer. */
+  | { outcome: 'completed'; answer: GivenAnswer }
+  /** It did nothing that must not happen again: a retry may run it. */
+  | { outcome: 'retryable' };
+
+/** A decision on a key as it was seen: refused, or written. */
+type Decide = (seen: SeenForDecision, actor: Actor) => Refused | Promise<Written | undefined>;
+
+/** More rounds than any race needs. */
+const MOST_ROUNDS = 5;
+
+/**
+ * For people, and for the webhooks of other systems: finds keys, shows them, and
+ * decides what nobody else can. A decision holds for the state that it was
+ * based on, and leaves an entry in `idempotency_audit`; a wrong or repeated one
+ * changes nothing and says why.
+ */
+export class IdempotencyOperator {
+  constructor(
+    private readonly store: OperatorStore,
+    private readonly queries: OperatorQueries,
+    private readonly maintenance: Maintenance,
+    /** What a request is answered with that nobody will finish. */
+    private readonly abandoned: Answer,
+  ) {}
+
+  /** Keys by status, scope, key, effect key or age, oldest first, a page at a time. */
+  async find(query: KeyQuery = {}): Promise<KeyPage> {
+    const search = searchOf(query);
+    const keys = await this.queries.find(search);
+    return { keys, next: keys.length === search.limit ? keys.at(-1)!.id : undefined };
+  }
+
+  /** One key with its phases, its audit and all of it in the order of time. */
+  async inspect(id: string): Promise<KeyReport | undefined> {
+    return isId(id) ? this.queries.inspect(id) : undefined;
+  }
+
+  /**
+   * Tells what became of a foreign call whose outcome is in doubt. `executed`:
+   * the next attempt goes on with the result, as if the call had returned it.
+   * `rejected`: it meets the exception. `not_executed`: it makes the call again,
+   * under the same effect key. Evidence beats a withdrawn intent; nothing beats a
+   * recorded outcome.
+   */
+  async resolve(effectKey: string, resolution: Resolution, by: By): Promise<Change> {
+    if (!isEffectKey(effectKey)) {
+      return refuse('invalid', `${JSON.stringify(effectKey)} is no effect key: those are UUIDs.`);
+    }
+    const { outcome } = (resolution ?? {}) as { outcome?: unknown };
+    if (!isReconciliation(resolution) || outcome === 'unknown') {
+      return refuse(
+        'invalid',
+        "Tell { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, or { outcome: 'not_executed' }.",
+      );
+    }
+    return this.decide(
+      () => this.store.seeEffect(effectKey),
+      `There is no foreign call with the effect key ${effectKey}.`,
+      by,
+      (seen, actor) => {
+        const phase = seen.phase!;
+        const open = outcome === 'not_executed' ? ['intended'] : ['intended', 'withdrawn'];
+        if (seen.status === 'in_progress' && !seen.lapsed) return running(seen);
+        if (!open.includes(seen.phaseState!) || isFinished(seen)) {
+          return refuse(
+            'not_in_doubt',
+            `The call of phase "${phase}" is on record as ${seen.phaseState}, and key ${seen.id} is ${seen.status}.`,
+          );
+        }
+        try {
+          const settlement = settlementOf(resolution, phase);
+          return this.store.settle(
+            { ...seen, phase, phaseState: seen.phaseState! },
+            settlement,
+            actor,
+          );
+        } catch (error) {
+          return refuse('invalid', String(error));
+        }
+      },
+    );
+  }
+
+  /**
+   * Tells what became of an unknown key that has no foreign call in doubt, such
+   * as a plain handler whose process died.
+   */
+  async resolveKey(id: string, resolution: KeyResolution, by: By): Promise<Change> {
+    const { outcome } = resolution ?? {};
+    if (outcome !== 'completed' && outcome !== 'retryable') {
+      return refuse(
+        'invalid',
+        "Tell { outcome: 'completed', answer: { status, body } } or { outcome: 'retryable' }.",
+      );
+    }
+    const answer =
+      resolution.outcome === 'completed' ? answerFrom(resolution.answer) : undefined;
+    if (typeof answer === 'string')
+      return refuse('invalid', `The answer cannot be used: ${answer}`);
+    return this.decideKey(id, by, (seen, actor) => {
+      if (seen.status !== 'unknown') {
+        return refuse(
+          'not_unknown',
+          `Key ${seen.id} is ${seen.status}; only an unknown one can be resolved.`,
+        );
+      }
+      if (seen.phase !== null) return doubtful(seen);
+      return answer
+        ? this.store.complete(seen, answer, actor)
+        : this.store.makeRetryable(seen, actor);
+    });
+  }
+
+  /**
+   * Has the jobs try again now, beyond their bounds: the completer an operation
+   * that it gave up, the reconciler a question that it stopped asking.
+   */
+  async retry(id: string, by: By): Promise<Change> {
+    return this.decideKey(id, by, (seen, actor) => {
+      switch (seen.status) {
+        case 'completed':
+        case 'expired':
+          return refuse(
+            'finished',
+            `Key ${seen.id} is ${seen.status}: there is nothing to try again.`,
+          );
+        case 'unknown':
+          if (seen.phase !== null) return this.store.askAgain(seen, actor);
+          return refuse(
+            'nothing_to_ask',
+            `Key ${seen.id} has no foreign call that could be asked about. Find out what happened and use resolveKey().`,
+          );
+        default:
+          if (seen.lastErrorCode === OPERATION_FINISHED) {
+            return refuse(
+              'finished',
+              `The operation of key ${seen.id} is finished; its client gets the answer when it retries.`,
+            );
+          }
+          if (seen.operation !== null) return this.store.resume(seen, actor);
+          return refuse(
+            'no_operation',
+            `Key ${seen.id} has no @Resumable() operation, so only its client can retry it.`,
+          );
+      }
+    });
+  }
+
+  /** Removes a finished key with its answer, so that its next use is a new operation. */
+  async evict(id: string, by: By): Promise<Change> {
+    return this.decideKey(id, by, (seen, actor) => {
+      if (isFinished(seen) || seen.status === 'expired') return this.store.evict(seen, actor);
+      if (seen.status === 'unknown') return unresolved(seen);
+      return refuse(
+        'not_finished',
+        `Key ${seen.id} is ${seen.status}: what it has done so far would be done again. Use expire() to close it.`,
+      );
+    });
+  }
+
+  /**
+   * Ends the life of a key before its time. A finished one becomes a tombstone,
+   * which answers 410; an open one is closed with 408, as if nobody had come back.
+   */
+  async expire(id: string, by: By): Promise<Change> {
+    return this.decideKey(id, by, (seen, actor) => {
+      if (isFinished(seen)) return this.store.bury(seen, actor);
+      if (seen.status === 'expired')
+        return refuse('expired', `Key ${seen.id} is a tombstone already.`);
+      if (seen.status === 'unknown') return unresolved(seen);
+      if (seen.phase !== null) return doubtful(seen);
+      return this.store.close(seen, this.abandoned, actor);
+    });
+  }
+
+  /** What the jobs of this process are doing; one that fails shows how often and why. */
+  jobs(): JobStatus[] {
+    return this.maintenance.status;
+  }
+
+  private decideKey(id: string, by: By, decide: Decide): Promise<Change> {
+    return this.decide(
+      async () => (isId(id) ? this.store.seeKey(id) : undefined),
+      `There is no key ${JSON.stringify(id)}.`,
+      by,
+      (seen, actor) => (seen.status === 'in_progress' ? running(seen) : decide(seen, actor)),
+    );
+  }
+
+  /** Looks, decides, writes; and looks again if something happened in between. */
+  private async decide(
+    see: () => Promise<SeenForDecision | undefined>,
+    missing: string,
+    by: By,
+    decide: Decide,
+  ): Promise<Change> {
+    const actor = actorOf(by);
+    if (!actor) return refuse('invalid', 'Say who decides this: the audit needs a name.');
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const seen = await see();
+      if (!seen) return refuse('not_found', missing);
+      const decision = decide(seen, actor);
+      if (!(decision instanceof Promise)) return decision;
+      const written = await decision;
+      if (!written) continue;
+      if (written.after?.status === 'unknown') this.maintenance.wake('reconciler');
+      if (written.after?.status === 'failed_retryable') this.maintenance.wake('completer');
+      return { changed: true, id: seen.id, before: stateOf(seen), after: written.after };
+    }
+    return refuse('changed_meanwhile', 'The key changed each time it was looked at. Try again.');
+  }
+}

@@ -1,0 +1,102 @@
+import type { Duration } from '../duration.js';
+import type { KeyStatus } from '../keys/key-status.js';
+import type { InDoubt, PhaseKind, PhaseState } from '../phases/phase-record.js';
+import type { IdempotencyAudit } from './idempotency-audit.entity.js';
+
+/** Which keys to find. All of it must hold; with nothing given, every key is found. */
+export interface KeyQuery {
+  status?: KeyStatus | readonly KeyStatus[];
+  scope?: string;
+  key?: string;
+  /** The idempotency key of one foreign call. */
+  effectKey?: string;
+  /** Reserved longer ago than this. */
+  olderThan?: Duration;
+  /** Reserved less long ago than this. */
+  youngerThan?: Duration;
+  /** The `next` of the page before. */
+  after?: string;
+  /** @default 50, at most 1000 */
+  limit?: number;
+}
+
+export interface KeyPage {
+  /** Oldest first. */
+  keys: KeySummary[];
+  /** For the next page; undefined at the end. */
+  next: string | undefined;
+}
+
+export interface KeySummary {
+  id: string;
+  scope: string;
+  endpoint: string;
+  key: string;
+  status: KeyStatus;
+  recoveryPoint: string;
+  attempt: number;
+  /** Why the last attempt ended without a final answer, or what was decided since. */
+  lastErrorCode: string | null;
+  operation: string | null;
+  /** The foreign call whose outcome is not known: what `resolve()` takes. */
+  inDoubt: { phase: string; effectKey: string; startedAt: Date } | null;
+  /** When an unknown outcome is looked into next. Null with status `unknown`: it is left to people. */
+  reconcileAfter: Date | null;
+  reconcileAttempts: number;
+  /** When the completer may go on. */
+  resumeAfter: Date | null;
+  createdAt: Date;
+  lastRunAt: Date;
+  completedAt: Date | null;
+  expiresAt: Date | null;
+}
+
+export interface PhaseReport {
+  name: string;
+  position: number;
+  kind: PhaseKind;
+  state: PhaseState;
+  /** The attempt that wrote the state. */
+  attempt: number;
+  effectKey: string | null;
+  inDoubt: InDoubt | null;
+  keyValidUntil: Date | null;
+  request: unknown;
+  result: unknown;
+  startedAt: Date;
+  finishedAt: Date | null;
+}
+
+export interface KeyReport extends KeySummary {
+  /** The stored answer, without its body, which is the caller's. */
+  answer: { status: number; headers: Record<string, string | string[]>; bytes: number } | null;
+  phases: PhaseReport[];
+  /** What people and machines decided about it. */
+  audit: Omit<IdempotencyAudit, 'keyId' | 'scope' | 'endpoint' | 'key'>[];
+  /** All of it in the order of time. */
+  timeline: TimelineEntry[];
+}
+
+export interface TimelineEntry {
+  at: Date;
+  what: string;
+  attempt?: number;
+}
+
+/**
+ * What is known of a key's life, oldest first. Attempts leave a trace only in
+ * what they recorded: the first, the last, and those that wrote a phase.
+ */
+export function timelineOf(key: Omit<KeyReport, 'timeline'>): TimelineEntry[] {
+  const entries: TimelineEntry[] = [{ at: key.createdAt, what: 'reserved', attempt: 1 }];
+  if (key.attempt > 1) {
+    entries.push({ at: key.lastRunAt, what: 'attempt began', attempt: key.attempt });
+  }
+  for (const { name, kind, state, attempt, startedAt, finishedAt } of key.phases) {
+    if (kind === 'foreign') entries.push({ at: startedAt, what: `${name}: call intended` });
+    if (finishedAt !== null) entries.push({ at: finishedAt, what: `${name}: ${state}`, attempt });
+  }
+  for (const { at, action, who } of key.audit) entries.push({ at, what: `${action} by ${who}` });
+  if (key.completedAt !== null) entries.push({ at: key.completedAt, what: 'completed' });
+  return entries.toSorted((a, b) => a.at.getTime() - b.at.getTime());
+}

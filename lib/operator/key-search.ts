@@ -1,0 +1,77 @@
+import { parseDuration, type Duration } from '../duration.js';
+import { KEY_STATUSES, type KeyStatus } from '../keys/key-status.js';
+import type { KeyQuery } from './key-report.js';
+
+const DEFAULT_LIMIT = 50;
+const MOST_KEYS = 1_000;
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A query with everything decided; null is for "any". */
+export interface KeySearch {
+  statuses: readonly KeyStatus[] | null;
+  scope: string | null;
+  key: string | null;
+  effectKey: string | null;
+  /** Milliseconds. */
+  olderThan: number | null;
+  youngerThan: number | null;
+  after: string;
+  limit: number;
+}
+
+export function isId(id: unknown): id is string {
+  return typeof id === 'string' && /^\d{1,18}$/.test(id);
+}
+
+export function isEffectKey(effectKey: unknown): effectKey is string {
+  return typeof effectKey === 'string' && UUID.test(effectKey);
+}
+
+/** Throws a TypeError that names the member which cannot be meant. */
+export function searchOf(query: KeyQuery): KeySearch {
+  const { status, scope, key, effectKey, olderThan, youngerThan, after, limit } = query;
+  return {
+    statuses: status === undefined ? null : statusesOf(status),
+    scope: scope ?? null,
+    key: key ?? null,
+    effectKey:
+      effectKey === undefined ? null : checked('effectKey', effectKey, isEffectKey, 'a UUID'),
+    olderThan: olderThan === undefined ? null : ageOf('olderThan', olderThan),
+    youngerThan: youngerThan === undefined ? null : ageOf('youngerThan', youngerThan),
+    after: after === undefined ? '0' : checked('after', after, isId, 'the `next` of a page'),
+    limit: Math.min(
+      MOST_KEYS,
+      limit === undefined
+        ? DEFAULT_LIMIT
+        : checked('limit', limit, isCount, 'a whole number from 1'),
+    ),
+  };
+}
+
+function statusesOf(status: KeyStatus | readonly KeyStatus[]): readonly KeyStatus[] {
+  const statuses = typeof status === 'string' ? [status] : status;
+  const isStatus = (each: KeyStatus) => KEY_STATUSES.includes(each);
+  return statuses.map((each) =>
+    checked('status', each, isStatus, `one of ${KEY_STATUSES.join(', ')}`),
+  );
+}
+
+function ageOf(member: string, duration: Duration): number {
+  const age = parseDuration(duration);
+  if (age !== undefined) return age;
+  throw mistake(member, duration, `milliseconds or text such as '1h'`);
+}
+
+function isCount(limit: number): boolean {
+  return Number.isSafeInteger(limit) && limit >= 1;
+}
+
+function checked<T>(member: string, value: T, fits: (value: T) => boolean, use: string): T {
+  if (fits(value)) return value;
+  throw mistake(member, value, use);
+}
+
+function mistake(member: string, value: unknown, use: string): TypeError {
+  return new TypeError(`${member} is ${JSON.stringify(value)}. Use ${use}.`);
+}

@@ -1,0 +1,123 @@
+import type { Database } from '../keys/database.js';
+import { doubtOf } from '../keys/doubt.js';
+import { timelineOf, type KeyReport, type KeySummary } from './key-report.js';
+import type { KeySearch } from './key-search.js';
+
+/**
+ * How many rows one statement walks over at most. There is no index on the
+ * status (it would make every request more expensive), so a rare one is looked
+ * for page by page, each well within the store's time-out.
+ */
+const WALK = 20_000;
+
+/** The operator's reads. */
+export class OperatorQueries {
+  private readonly keys: string;
+  private readonly phases: string;
+  private readonly audit: string;
+
+  constructor(private readonly database: Database) {
+    this.keys = database.table('idempotency_keys');
+    this.phases = database.table('idempotency_phases');
+    this.audit = database.table('idempotency_audit');
+  }
+
+  /** Up to `limit` keys after `after`, in the order of their ids. */
+  async find(search: KeySearch): Promise<KeySummary[]> {
+    // By an index, in one go.
+    if (search.effectKey !== null || (search.scope !== null && search.key !== null)) {
+      return this.select(this.keys, search);
+    }
+    const found: KeySummary[] = [];
+    let { after } = search;
+    for (;;) {
+      const limit = search.limit - found.length;
+      found.push(...(await this.select(this.stretch, { ...search, after, limit })));
+      if (found.length >= search.limit) return found;
+      const end = await this.endOfStretch(after);
+      if (end === undefined) return found;
+      after = end;
+    }
+  }
+
+  async inspect(id: string): Promise<KeyReport | undefined> {
+    const [key] = await this.database.query<SummaryRow & Pick<KeyReport, 'answer'>>(
+      `SELECT ${SUMMARY},
+              CASE WHEN k.response_status IS NOT NULL THEN json_build_object(
+                'status', k.response_status, 'headers', k.response_headers,
+                'bytes', coalesce(octet_length(k.response_body), 0)
+              ) END AS answer
+       FROM ${this.keys} k LEFT JOIN LATERAL (${doubtOf(this.phases)}) d ON true
+       WHERE k.id = $1`,
+      [id],
+    );
+    if (!key) return undefined;
+    const phases = await this.database.query<KeyReport['phases'][number]>(
+      `SELECT name, position, kind, state, attempt, effect_key AS "effectKey", in_doubt AS "inDoubt",
+              key_valid_until AS "keyValidUntil", request, result,
+              started_at AS "startedAt", finished_at AS "finishedAt"
+       FROM ${this.phases} WHERE key_id = $1 ORDER BY position`,
+      [id],
+    );
+    const audit = await this.database.query<KeyReport['audit'][number]>(
+      `SELECT id, effect_key AS "effectKey", action, who, why, before, after, at
+       FROM ${this.audit} WHERE key_id = $1 ORDER BY id`,
+      [id],
+    );
+    const report = { ...summaryOf(key), phases, audit };
+    return { ...report, timeline: timelineOf(report) };
+  }
+
+  private async select(from: string, search: KeySearch): Promise<KeySummary[]> {
+    const { statuses, scope, key, effectKey, olderThan, youngerThan, after, limit } = search;
+    const rows = await this.database.query<SummaryRow>(
+      `SELECT ${SUMMARY}
+       FROM ${from} k
+       LEFT JOIN LATERAL (${doubtOf(this.phases)}) d ON true
+       WHERE k.id > $1
+         AND ($2::text IS NULL OR k.scope = $2) AND ($3::text IS NULL OR k.key = $3)
+         AND ($4::uuid IS NULL OR k.id IN (SELECT key_id FROM ${this.phases} WHERE effect_key = $4))
+         AND ($5::text[] IS NULL OR k.status = ANY ($5))
+         AND ($6::float8 IS NULL OR k.created_at <= now() - $6 * interval '1 millisecond')
+         AND ($7::float8 IS NULL OR k.created_at >= now() - $7 * interval '1 millisecond')
+       ORDER BY k.id
+       LIMIT $8`,
+      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit],
+    );
+    return rows.map(summaryOf);
+  }
+
+  /** The next rows of the walk, behind the parameter $1. */
+  private get stretch(): string {
+    return `(SELECT * FROM ${this.keys} WHERE id > $1 ORDER BY id LIMIT ${WALK})`;
+  }
+
+  private async endOfStretch(after: string): Promise<string | undefined> {
+    const [row] = await this.database.query<{ last: string; rows: number }>(
+      `SELECT max(id) AS last, count(*)::int AS rows FROM ${this.stretch} k`,
+      [after],
+    );
+    return row?.rows === WALK ? row.last : undefined;
+  }
+}
+
+const SUMMARY = `
+  k.id, k.scope, k.endpoint, k.key, k.status, k.recovery_point AS "recoveryPoint", k.attempt,
+  k.last_error_code AS "lastErrorCode", k.operation, d.phase, d."effectKey", d."startedAt",
+  k.reconcile_after AS "reconcileAfter", k.reconcile_attempts AS "reconcileAttempts",
+  k.resume_after AS "resumeAfter", k.created_at AS "createdAt", k.last_run_at AS "lastRunAt",
+  k.completed_at AS "completedAt", k.expires_at AS "expiresAt"`;
+
+interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
+  phase: string | null;
+  effectKey: string | null;
+  startedAt: Date | null;
+}
+
+function summaryOf<Row extends SummaryRow>(
+  row: Row,
+): Omit<Row, 'phase' | 'effectKey' | 'startedAt'> & KeySummary {
+  const { phase, effectKey, startedAt, ...key } = row;
+  const doubtful = phase !== null && effectKey !== null && startedAt !== null;
+  return { ...key, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
+}

@@ -1,0 +1,34 @@
+import { OPERATION_FINISHED } from '../phases/phase-store.js';
+import { refuse, type Refused } from './change.js';
+import type { SeenForDecision } from './operator-store.js';
+
+/** Nothing is left to do but to answer. */
+export function isFinished({
+  status,
+  lastErrorCode,
+}: Pick<SeenForDecision, 'status' | 'lastErrorCode'>): boolean {
+  return status === 'completed' || lastErrorCode === OPERATION_FINISHED;
+}
+
+export function running({ id, attempt, lapsed }: SeenForDecision): Refused {
+  return lapsed
+    ? refuse(
+        'lapsed',
+        `Attempt ${attempt} of key ${id} died; the sweeper or a retry decides what that means. Try again then.`,
+      )
+    : refuse('running', `Attempt ${attempt} runs key ${id} now and will say itself how it ended.`);
+}
+
+export function doubtful({ id, phase, effectKey }: SeenForDecision): Refused {
+  return refuse(
+    'in_doubt',
+    `The outcome of phase "${phase}" of key ${id} is in doubt. Find out what became of the call and use resolve('${effectKey}', …) first.`,
+  );
+}
+
+export function unresolved({ id }: SeenForDecision): Refused {
+  return refuse(
+    'unknown',
+    `The outcome of key ${id} is unknown, and forgetting it would hide that. Resolve it first.`,
+  );
+}

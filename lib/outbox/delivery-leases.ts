@@ -1,0 +1,53 @@
+import { Logger } from '@nestjs/common';
+import type { Delivery } from './delivery.js';
+import type { OutboxStore } from './outbox-store.js';
+
+/** Two heartbeats may fail before a lease lapses. */
+const HEARTBEATS_PER_LEASE = 3;
+
+/** Keeps the messages that this process delivers: one statement per tick for all of them. */
+export class DeliveryLeases {
+  private readonly logger = new Logger('Outbox');
+  private readonly held = new Set<Delivery>();
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly store: OutboxStore,
+    private readonly lease: number,
+  ) {}
+
+  hold(delivery: Delivery): void {
+    this.held.add(delivery);
+    this.schedule();
+  }
+
+  drop(delivery: Delivery): void {
+    this.held.delete(delivery);
+  }
+
+  private schedule(): void {
+    // Unreferenced: a heartbeat alone is no reason to keep a process alive.
+    this.timer ??= setTimeout(() => void this.tick(), this.lease / HEARTBEATS_PER_LEASE).unref();
+  }
+
+  private async tick(): Promise<void> {
+    const deliveries = [...this.held];
+    try {
+      const lost = new Set(
+        deliveries.length > 0 ? await this.store.renew(deliveries, this.lease) : [],
+      );
+      for (const delivery of deliveries) {
+        // One that has ended is told by the statement that records it.
+        if (!lost.has(delivery.id) || !this.held.has(delivery) || delivery.ended) continue;
+        this.logger.warn(
+          `Message ${delivery.id} for "${delivery.message.topic}" belongs to another worker by now; what this delivery still does is not noted.`,
+        );
+        delivery.abandon('The lease of the message is lost.');
+      }
+    } catch (error) {
+      this.logger.warn(`Leases of messages could not be renewed: ${String(error)}`);
+    }
+    this.timer = undefined;
+    if (this.held.size > 0) this.schedule();
+  }
+}

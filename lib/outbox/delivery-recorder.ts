@@ -1,0 +1,72 @@
+import { Logger } from '@nestjs/common';
+import { Gather } from '../keys/gather.js';
+import { persist } from '../keys/persistence.js';
+import type { Delivery, DeliveryOutcome } from './delivery.js';
+import { describeFailure, pauseAfter } from './failure.js';
+import type { MessageLease, OutboxStore } from './outbox-store.js';
+
+/** Records how deliveries ended: gone, tried again after a pause, or a dead letter. */
+export class DeliveryRecorder {
+  private readonly logger = new Logger('Outbox');
+  /** Bounded by what is under way; each item is two ids. */
+  private readonly delivered: Gather<MessageLease, boolean>;
+
+  constructor(
+    private readonly store: OutboxStore,
+    private readonly maxAttempts: number,
+    private readonly lease: number,
+  ) {
+    this.delivered = new Gather(
+      async (leases) => {
+        const ours = await store.delivered(leases);
+        return leases.map(({ id }) => ours.has(id));
+      },
+      { size: 1_000, bytes: Infinity, queue: Infinity, weigh: () => 0 },
+    );
+  }
+
+  /** A delivery that could not be recorded happens again when the lease lapses: at least once. */
+  async record(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
+    if (outcome.kind === 'abandoned') return;
+    let tries = 0;
+    try {
+      const ours = await persist(
+        () => {
+          tries += 1;
+          return outcome.kind === 'delivered'
+            ? this.delivered.call(delivery)
+            : this.fail(delivery, outcome.error);
+        },
+        { within: this.lease, again: () => !delivery.abandoned },
+      );
+      // A second try may merely not find what the first one has done.
+      if (!ours && tries === 1) {
+        this.logger.warn(
+          `Message ${delivery.id} for "${delivery.message.topic}" was claimed by another worker meanwhile; the end of this delivery is not noted.`,
+        );
+      }
+    } catch (error) {
+      this.logger.warn(
+        `The end of the delivery of message ${delivery.id} could not be noted, so it is delivered again: ${String(error)}`,
+      );
+    }
+  }
+
+  private async fail(delivery: Delivery, error: unknown): Promise<boolean> {
+    const { id, topic, attempts } = delivery.message;
+    const failure = describeFailure(error);
+    const pause = attempts < this.maxAttempts ? pauseAfter(attempts) : null;
+    const ours = await this.store.failed(delivery, failure, pause);
+    if (!ours) return false;
+    if (pause === null) {
+      this.logger.error(
+        `Message ${id} for "${topic}" is a dead letter, because its last delivery failed: ${failure}`,
+      );
+    } else {
+      this.logger.warn(
+        `Delivery ${attempts} of message ${id} for "${topic}" failed and is tried again in about ${Math.ceil(pause / 1000)} s: ${failure}`,
+      );
+    }
+    return true;
+  }
+}

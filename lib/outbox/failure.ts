@@ -1,0 +1,28 @@
+import { inspect } from 'node:util';
+import { backoff } from '../background/backoff.js';
+
+/** The first pause after a failure; doubled for each further one. */
+const FIRST_PAUSE = 1_000;
+
+/** With twenty attempts it is tried for about two and a half hours; longer outages are for people. */
+const LONGEST_PAUSE = 15 * 60_000;
+
+/** Enough for a stack with its causes; whole pages of HTML in an error do not belong into a row. */
+const LONGEST_ERROR = 8_000;
+
+/** How long to wait after a message's attempt that failed. */
+export function pauseAfter(attempt: number): number {
+  return backoff(attempt, FIRST_PAUSE, LONGEST_PAUSE);
+}
+
+/** What an operator needs of an error, as text that PostgreSQL takes. */
+export function describeFailure(error: unknown): string {
+  let text: string;
+  try {
+    text = inspect(error);
+  } catch {
+    // A getter of the error's own that throws must not keep the failure from being noted.
+    text = 'The delivery failed with an error that cannot be shown.';
+  }
+  return text.replaceAll('\0', '').slice(0, LONGEST_ERROR);
+}

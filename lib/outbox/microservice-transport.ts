@@ -1,0 +1,31 @@
+import { fromEvent, lastValueFrom, takeUntil, type Observable } from 'rxjs';
+import type { OutboxTransport } from './outbox-transport.js';
+
+/** The part of Nest's `ClientProxy` that is used here. */
+export interface MicroserviceClient {
+  send(pattern: string, data: unknown): Observable<unknown>;
+}
+
+/**
+ * Hands messages to a Nest microservice: the topic is the pattern, and the
+ * message counts as delivered when the other side has answered. `emit()` would
+ * not do: it is content as soon as the bytes have left, and they may be lost.
+ *
+ * @param topics what goes there; without it, all that no handler of this process takes
+ */
+export function microserviceTransport(
+  client: MicroserviceClient,
+  topics?: readonly string[],
+): OutboxTransport {
+  return {
+    topics,
+    async deliver({ signal, ...message }) {
+      const answer = client.send(message.topic, message);
+      await lastValueFrom(answer.pipe(takeUntil(fromEvent(signal, 'abort'))), {
+        defaultValue: undefined,
+      });
+      // An answer that was not waited for is none.
+      signal.throwIfAborted();
+    },
+  };
+}

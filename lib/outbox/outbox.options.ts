@@ -1,0 +1,26 @@
+import type { Duration } from '../duration.js';
+import type { OutboxTransport } from './outbox-transport.js';
+
+/** How messages are delivered. How often is looked for them: `maintenance.outbox`. */
+export interface OutboxOptions {
+  /**
+   * Takes the messages that no `@OutboxHandler()` of this process takes, such as
+   * `microserviceTransport(client)`.
+   * @default none
+   */
+  transport?: OutboxTransport;
+
+  /**
+   * How long a message belongs to a process that gives no sign of life. Heartbeats
+   * renew it, so it bounds the wait after a crash and not the length of a delivery.
+   * @default '30s'
+   */
+  lease?: Duration;
+
+  /**
+   * How long a delivery may take. One that hangs would keep its place among
+   * those that are under way; past this time it has failed.
+   * @default '5m'
+   */
+  maxRunTime?: Duration;
+}

@@ -1,0 +1,40 @@
+import { inspect } from 'node:util';
+import { IdempotencyConfigurationError } from '../idempotency.errors.js';
+import { timerMilliseconds } from '../idempotency.policy.js';
+import type { OutboxOptions } from './outbox.options.js';
+import type { OutboxTransport } from './outbox-transport.js';
+
+export interface OutboxSettings {
+  transport: OutboxTransport | undefined;
+  lease: number;
+  maxRunTime: number;
+}
+
+/** Heartbeats come three times a lease; below this they would be a load of their own. */
+const SHORTEST_LEASE = 100;
+
+export function resolveOutbox(where: string, options: OutboxOptions = {}): OutboxSettings {
+  const { transport, lease = '30s', maxRunTime = '5m' } = options;
+  if (transport !== undefined && typeof transport?.deliver !== 'function') {
+    throw new IdempotencyConfigurationError(
+      `${where}: outbox.transport is ${inspect(transport, { depth: 0 })}, which has no method deliver(). ` +
+        'Use microserviceTransport(client), or an object of your own with deliver(message).',
+    );
+  }
+  const settings = {
+    transport,
+    lease: timerMilliseconds(where, 'outbox.lease', lease),
+    maxRunTime: timerMilliseconds(where, 'outbox.maxRunTime', maxRunTime),
+  };
+  if (settings.lease < SHORTEST_LEASE) {
+    throw new IdempotencyConfigurationError(
+      `${where}: outbox.lease is ${settings.lease} ms, which leaves no time to renew it. Use at least ${SHORTEST_LEASE} ms; seconds are usual.`,
+    );
+  }
+  if (settings.maxRunTime === 0) {
+    throw new IdempotencyConfigurationError(
+      `${where}: outbox.maxRunTime is 0, so every delivery would fail. Use a time such as '5m'.`,
+    );
+  }
+  return settings;
+}

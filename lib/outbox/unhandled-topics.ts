@@ -1,0 +1,30 @@
+import { Logger } from '@nestjs/common';
+import type { OutboxStore } from './outbox-store.js';
+
+/** How long a message may wait before it is pointed out, and how often is looked. */
+const PATIENCE = 60_000;
+
+/**
+ * Points out messages that nobody delivers: their handler was renamed or
+ * removed, or runs in a process that is down. They are kept.
+ */
+export class UnhandledTopics {
+  private readonly logger = new Logger('Outbox');
+  private readonly reported = new Set<string>();
+  private lookedAt = performance.now();
+
+  constructor(private readonly store: OutboxStore) {}
+
+  async report(topics: readonly string[] | undefined): Promise<void> {
+    if (topics === undefined || performance.now() - this.lookedAt < PATIENCE) return;
+    this.lookedAt = performance.now();
+    for (const { topic, count } of await this.store.overdueTopics(topics, PATIENCE)) {
+      if (this.reported.has(topic)) continue;
+      this.reported.add(topic);
+      this.logger.warn(
+        `${count} message(s) for "${topic}" wait, and this process has no @OutboxHandler('${topic}'). ` +
+          'They are kept; deploy a handler for them, or see why the process that has it does not deliver.',
+      );
+    }
+  }
+}

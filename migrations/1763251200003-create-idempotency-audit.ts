@@ -1,0 +1,62 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { tableName, type SchemaStep } from './tables.js';
+
+export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
+  static readonly adds: SchemaStep = {
+    table: 'idempotency_audit',
+    columns: [
+      'id',
+      'key_id',
+      'scope',
+      'endpoint',
+      'key',
+      'effect_key',
+      'action',
+      'who',
+      'why',
+      'before',
+      'after',
+      'at',
+    ],
+  };
+
+  readonly name = 'CreateIdempotencyAudit1763251200003';
+
+  constructor(private readonly schema?: string) {}
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    const audit = tableName(queryRunner, 'idempotency_audit', this.schema);
+    await queryRunner.query(`
+      CREATE TABLE ${audit} (
+        "id" bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+
+        -- which key. No foreign key: the entry outlives it
+        "key_id" bigint NOT NULL,
+        "scope" text NOT NULL,
+        "endpoint" text NOT NULL,
+        "key" text NOT NULL,
+        "effect_key" uuid,
+
+        -- who did what, and why
+        "action" text NOT NULL,
+        "who" text NOT NULL,
+        "why" text,
+        "before" json NOT NULL,
+        "after" json,
+
+        "at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+        CONSTRAINT "pk_idempotency_audit" PRIMARY KEY ("id")
+      )
+    `);
+    // Serves the look at one key, with all that was decided about it.
+    await queryRunner.query(`
+      CREATE INDEX "ix_idempotency_audit_key" ON ${audit} ("key_id")
+    `);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(
+      `DROP TABLE ${tableName(queryRunner, 'idempotency_audit', this.schema)}`,
+    );
+  }
+}

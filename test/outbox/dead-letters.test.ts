@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { barrier } from '../support/barrier.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { makeDue, messages } from './messages.js';
+import { startOutboxApp, working, type OutboxApp } from './outbox-app.js';
+
+const MOST = 3;
+
+let database: TestDatabase;
+/** Adds, so that the worker is not woken: the tests say when it delivers. */
+let web: OutboxApp;
+let worker: OutboxApp;
+const deliveries: { id: string; attempt: number }[] = [];
+let broken = true;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  web = await startOutboxApp({ database });
+  worker = await startOutboxApp({
+    database,
+    handlers: {
+      orders: ({ id, attempt }) => {
+        deliveries.push({ id, attempt });
+        if (broken) throw new Error(`no, for the ${attempt}. time`);
+      },
+    },
+    idempotency: working({ interval: '1h', maxAttempts: MOST }),
+  });
+});
+beforeEach(async () => {
+  await database.query('TRUNCATE idempotency_outbox');
+  deliveries.length = 0;
+  broken = true;
+});
+afterAll(async () => {
+  await Promise.all([web.close(), worker.close()]);
+  await database.drop();
+});
+
+async function deliverToDeath(id: string): Promise<void> {
+  for (let attempt = 1; attempt <= MOST; attempt += 1) {
+    await makeDue(database, id);
+    expect(await worker.deliver()).toBe(1);
+  }
+}
+
+async function deadLetter(): Promise<string> {
+  const id = await web.add('orders', { order: 1 });
+  await deliverToDeath(id);
+  return id;
+}
+
+describe('A message that fails too often', () => {
+  it('is a dead letter: it is kept with its last error, and not delivered any more', async () => {
+    const id = await deadLetter();
+    expect(await worker.deliver()).toBe(0);
+    expect(deliveries).toEqual([1, 2, 3].map((attempt) => ({ id, attempt })));
+    expect(await web.outbox.deadLetters()).toEqual([
+      {
+        id,
+        topic: 'orders',
+        payload: { order: 1 },
+        orderingKey: undefined,
+        attempts: MOST,
+        lastError: expect.stringContaining(`no, for the ${MOST}. time`),
+        createdAt: expect.any(Date),
+        deadAt: expect.any(Date),
+      },
+    ]);
+    expect(worker.logger.errors.filter((text) => text.includes(id))).toEqual([
+      expect.stringMatching(/"orders" is a dead letter/),
+    ]);
+  });
+
+  it('can be requeued: under the same id, with all its attempts', async () => {
+    const id = await deadLetter();
+    expect(await web.outbox.requeue(id)).toBe(true);
+    expect(await web.outbox.deadLetters()).toEqual([]);
+    expect(await web.outbox.requeue(id)).toBe(false); // it is none any more
+    deliveries.length = 0;
+    await deliverToDeath(id);
+    expect(deliveries).toEqual([1, 2, 3].map((attempt) => ({ id, attempt })));
+    expect(await web.outbox.deadLetters()).toMatchObject([{ id, attempts: MOST }]);
+
+    await web.outbox.requeue(id);
+    broken = false;
+    expect(await worker.deliver()).toBe(1);
+    expect(await messages(database)).toEqual([]);
+  });
+
+  it('is found by topic, the first to die first, a limited number at a time', async () => {
+    const ids = [await deadLetter(), await deadLetter(), await deadLetter()];
+    const found = async (find: object) =>
+      (await web.outbox.deadLetters(find)).map((letter) => letter.id);
+    expect(await found({})).toEqual(ids);
+    expect(await found({ limit: 2 })).toEqual(ids.slice(0, 2));
+    expect(await found({ topic: 'orders' })).toEqual(ids);
+    expect(await found({ topic: 'mails' })).toEqual([]);
+  });
+
+  it('is a dead letter too where its workers die before they can say so', async () => {
+    const id = await web.add('orders');
+    await database.query(
+      'UPDATE idempotency_outbox SET attempts = $1, lease_token = gen_random_uuid()',
+      [MOST],
+    );
+    expect(await worker.deliver()).toBe(1);
+    expect(deliveries).toEqual([]);
+    expect(await web.outbox.deadLetters()).toMatchObject([
+      { id, lastError: expect.stringContaining('came to no end') },
+    ]);
+  });
+});
+
+describe('Requeuing', () => {
+  it.each([
+    ['unknown', randomUUID()],
+    ['no message at all', 'mail 17'],
+  ])('a message that is %s does nothing, and says so', async (_, id) => {
+    expect(await web.outbox.requeue(id)).toBe(false);
+  });
+
+  it('a message that is being delivered does nothing, and says so', async () => {
+    const gate = barrier();
+    const slow = await startOutboxApp({ database, handlers: { slow: () => gate.pass() } });
+    const id = await web.add('slow');
+    const delivered = slow.deliver();
+    await gate.arrived();
+    const before = await messages(database);
+    expect(await web.outbox.requeue(id)).toBe(false);
+    expect(await messages(database)).toEqual(before);
+    gate.open();
+    await delivered;
+    await slow.close();
+  });
+
+  it('wakes the worker of the process', async () => {
+    const id = await deadLetter();
+    const came = barrier();
+    came.open();
+    const woken = await startOutboxApp({
+      database,
+      handlers: { orders: () => came.pass() },
+      idempotency: working({ interval: '1h' }),
+    });
+    expect(await woken.outbox.requeue(id)).toBe(true);
+    await came.arrived();
+    await woken.close();
+  });
+});

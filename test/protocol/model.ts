@@ -1,0 +1,199 @@
+import { Provider, type Behaviour, type Reply } from './provider.js';
+
+export type Policy = 'repeat' | 'reconcile' | 'stop';
+
+/** What a client is told. `final` comes with the status that every later answer has too. */
+export type Told =
+  | { kind: 'final'; status: 201 | 402 }
+  | { kind: 'failed' | 'in_progress' | 'unknown' | 'lease_lost' };
+
+/** What surrounds one request. */
+export interface Circumstances {
+  behaviour: Behaviour;
+  /** A reconciler that cannot say anything answers "unknown". */
+  reconciler: 'answers' | 'is_silent';
+}
+
+/** The handler's phases, in their order. */
+export const RECOVERY_POINTS = [
+  'started',
+  'order_created',
+  'charge_created',
+  'receipt_staged',
+  'finished',
+] as const;
+
+type RecoveryPoint = (typeof RECOVERY_POINTS)[number];
+
+/** As much of a key as a client can tell apart. */
+export interface ModelRow {
+  status: 'in_progress' | 'completed' | 'failed_retryable' | 'unknown';
+  recoveryPoint: RecoveryPoint;
+  attempt: number;
+  /** The foreign phase. */
+  charge: 'none' | 'intended' | 'withdrawn' | 'finished' | 'rejected';
+}
+
+interface Key extends ModelRow {
+  name: string;
+  policy: Policy;
+  lapsed: boolean;
+  /** The provider does not know the effect key any more. */
+  forgotten: boolean;
+  finalStatus?: 201 | 402;
+}
+
+/** One attempt, which stops at each fault point and may be left there for good. */
+export type ModelAttempt = Generator<string, Told, void>;
+
+/**
+ * The protocol as it is meant, without a database, a network or time: an attempt
+ * is a coroutine, and a crash is one that is not continued.
+ */
+export class Model {
+  readonly provider = new Provider();
+  readonly keys = new Map<string, Key>();
+
+  /** What a request is told at once, or the attempt that it begins. */
+  request(name: string, policy: Policy, circumstances: Circumstances): Told | ModelAttempt {
+    const key = this.keys.get(name);
+    if (!key) {
+      const made: Key = {
+        name,
+        policy,
+        status: 'in_progress',
+        recoveryPoint: 'started',
+        attempt: 1,
+        charge: 'none',
+        lapsed: false,
+        forgotten: false,
+      };
+      this.keys.set(name, made);
+      return this.attempt(made, circumstances);
+    }
+    if (key.status === 'completed') return { kind: 'final', status: key.finalStatus! };
+    if (key.status === 'unknown') return { kind: 'unknown' };
+    if (key.status === 'in_progress' && !key.lapsed) return { kind: 'in_progress' };
+    if (!isResumable(key)) {
+      key.status = 'unknown';
+      return { kind: 'unknown' };
+    }
+    key.status = 'in_progress';
+    key.attempt += 1;
+    key.lapsed = false;
+    return this.attempt(key, circumstances);
+  }
+
+  lapse(name: string): void {
+    this.keys.get(name)!.lapsed = true;
+  }
+
+  forget(name: string): void {
+    const key = this.keys.get(name)!;
+    if (key.charge !== 'none') key.forgotten = true;
+    this.provider.forget(name);
+  }
+
+  private *attempt(key: Key, circumstances: Circumstances): ModelAttempt {
+    const { attempt, charge } = key;
+    const owns = () => key.attempt === attempt && key.status === 'in_progress';
+    const done = RECOVERY_POINTS.indexOf(key.recoveryPoint);
+
+    /** Everything that an attempt writes is fenced, and a sign of life. */
+    function write(change: Partial<Key>): void {
+      if (!owns()) throw new LeaseLost();
+      Object.assign(key, change, { lapsed: false });
+    }
+    function* commit(phase: RecoveryPoint, change: Partial<Key> = {}) {
+      if (!owns()) throw new LeaseLost();
+      yield `${phase}:before_commit`;
+      write({ recoveryPoint: phase, ...change });
+      yield `${phase}:after_commit`;
+    }
+    function* finish(change: Partial<Key>, told: Told) {
+      yield 'recording:before';
+      const lost = !owns();
+      if (!lost) write(change);
+      yield 'recording:after';
+      return lost ? ({ kind: 'lease_lost' } as const) : told;
+    }
+    const declined = () =>
+      finish(
+        { status: 'completed', recoveryPoint: 'finished', finalStatus: 402 },
+        { kind: 'final', status: 402 },
+      );
+    const retryable = () => finish({ status: 'failed_retryable' }, { kind: 'failed' });
+    const unknown = () => finish({ status: 'unknown' }, { kind: 'unknown' });
+
+    yield 'reserved';
+    try {
+      if (done < 1) yield* commit('order_created');
+
+      if (charge === 'rejected') return yield* declined();
+      if (done < 2) {
+        let outcome: Outcome | undefined;
+        if (charge === 'intended' && key.policy === 'reconcile') {
+          outcome = this.lookUp(key, circumstances);
+        }
+        if (outcome === undefined || outcome === 'not_executed') {
+          yield 'charge_created:before_intent';
+          write({ charge: 'intended', ...(charge !== 'intended' && { forgotten: false }) });
+          yield 'charge_created:after_intent';
+          const reply = this.provider.charge(key.name, circumstances.behaviour);
+          if (typeof reply === 'object' && !reply.declined) yield 'charge_created:after_call';
+          outcome = this.assess(key, circumstances, reply, charge !== 'intended');
+        }
+        switch (outcome) {
+          case 'rejected':
+            write({ charge: 'rejected' });
+            return yield* declined();
+          case 'not_executed':
+            write({ charge: 'withdrawn' });
+            return yield* retryable();
+          case 'unknown':
+            return key.policy === 'repeat' ? yield* retryable() : yield* unknown();
+          case 'executed':
+            yield* commit('charge_created', { charge: 'finished' });
+        }
+      }
+
+      if (done < 3) yield* commit('receipt_staged');
+      return yield* finish(
+        { status: 'completed', recoveryPoint: 'finished', finalStatus: 201 },
+        { kind: 'final', status: 201 },
+      );
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error;
+      return yield* finish({}, { kind: 'lease_lost' });
+    }
+  }
+
+  /** What is known after the call. */
+  private assess(key: Key, circumstances: Circumstances, reply: Reply, first: boolean): Outcome {
+    if (typeof reply === 'object') return reply.declined ? 'rejected' : 'executed';
+    // A call that did not arrive says nothing about one of an earlier attempt.
+    if (reply === 'not_reached' && first) return 'not_executed';
+    return key.policy === 'reconcile' ? this.lookUp(key, circumstances) : 'unknown';
+  }
+
+  private lookUp(key: Key, { reconciler }: Circumstances): Outcome {
+    if (reconciler === 'is_silent') return 'unknown';
+    const found = this.provider.lookUp(key.name);
+    if (found === undefined) return 'not_executed';
+    if (found === 'pending') return 'unknown';
+    return found.declined ? 'rejected' : 'executed';
+  }
+}
+
+type Outcome = 'executed' | 'rejected' | 'not_executed' | 'unknown';
+
+class LeaseLost extends Error {}
+
+/** Whether a key that nobody runs may run again. */
+function isResumable({ status, policy, charge, forgotten, recoveryPoint }: Key): boolean {
+  if (charge === 'intended') {
+    if (policy === 'stop') return false;
+    return policy === 'reconcile' || !forgotten;
+  }
+  return status === 'failed_retryable' || recoveryPoint !== 'started';
+}

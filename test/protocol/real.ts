@@ -1,0 +1,178 @@
+import { expect } from '@jest/globals';
+import {
+  observeFaultPoints,
+  SimulatedCrash,
+  type FaultPoint,
+} from 'nestjs-atomic-idempotency/testing';
+import { send, type Received } from '../support/http.js';
+import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
+import { until } from '../support/until.js';
+import type { Circumstances, ModelRow, Policy, Told } from './model.js';
+import type { Provider } from './provider.js';
+
+/** What is to become of an attempt. */
+export type Fate = { kind: 'lives' } | { kind: 'dies' | 'stalls'; at: string };
+
+export const LIVES: Fate = { kind: 'lives' };
+
+/** What did. */
+export type Outcome = { kind: 'answered'; told: Told } | { kind: 'dies' | 'stalls'; at: string };
+
+/** A key as the database has it, with what its phases have written. */
+export interface RealRow extends ModelRow {
+  effectKey: string | null;
+  responseStatus: number | null;
+  responseBody: string | null;
+  orders: number;
+  charges: number[];
+  receipts: number;
+}
+
+interface Sent {
+  answer: Promise<Received>;
+  giveUp: () => void;
+}
+
+/** The application, as the commands of the property use it. One at a time. */
+export class Real {
+  /** Attempts that stand still at a fault point, in the order in which they came there. */
+  readonly stalled: { key: string; wake: () => Promise<Told> }[] = [];
+  private readonly finalAnswers = new Map<string, string>();
+  private fate: Fate = LIVES;
+  private meetFate: (stalling: () => void) => void = () => undefined;
+  private readonly stopObserving: () => void;
+
+  constructor(
+    private readonly app: IdempotentApp,
+    readonly provider: Provider,
+  ) {
+    this.stopObserving = observeFaultPoints((point) => this.observe(point));
+  }
+
+  /** Lets go of what a failed run has left standing. */
+  close(): void {
+    this.stopObserving();
+    for (const { wake } of this.stalled) void wake().catch(() => undefined);
+  }
+
+  /** Sends a request and waits until it is answered, dead, or stands still. */
+  async request(
+    key: string,
+    policy: Policy,
+    circumstances: Circumstances,
+    fate: Fate,
+  ): Promise<Outcome> {
+    const met = this.await(fate);
+    const sent = this.send(key, policy, circumstances);
+    const told = sent.answer.then((answer) => this.read(key, answer));
+    const first = await Promise.race([told, met]);
+    this.fate = LIVES;
+    if (typeof first === 'object') return { kind: 'answered', told: first };
+    if (fate.kind === 'dies') {
+      sent.giveUp();
+      await sent.answer.catch(() => undefined);
+    } else {
+      const wake = () => {
+        first();
+        return told;
+      };
+      this.stalled.push({ key, wake });
+    }
+    return fate as Outcome;
+  }
+
+  /** Sends several at once. The answers in any order, without the one that died. */
+  async duplicates(
+    key: string,
+    policy: Policy,
+    circumstances: Circumstances,
+    fate: Fate,
+    count: number,
+  ): Promise<Told[]> {
+    const received: Received[] = [];
+    const met = this.await(fate).then(() => true);
+    const sent = Array.from({ length: count }, () => this.send(key, policy, circumstances));
+    const all = Promise.all(sent.map(async ({ answer }) => received.push(await answer)));
+    const died = await Promise.race([met, all.then(() => false)]);
+    this.fate = LIVES;
+    if (died) {
+      await until(() => received.length === count - 1, 'all but the dead one are answered');
+      for (const { giveUp } of sent) giveUp();
+      await Promise.allSettled([all]);
+    }
+    return received.map((answer) => this.read(key, answer));
+  }
+
+  async lapse(key: string): Promise<void> {
+    await lapse(this.app.database, key);
+  }
+
+  /** The provider forgets the effect key, as it had announced. */
+  async forget(key: string): Promise<void> {
+    const { effectKey } = (await this.row(key))!;
+    if (effectKey === null) return;
+    this.provider.forget(effectKey);
+    await this.app.database.query(
+      `UPDATE idempotency_phases SET key_valid_until = now() WHERE effect_key = $1`,
+      [effectKey],
+    );
+  }
+
+  async row(key: string): Promise<RealRow | undefined> {
+    const [row] = await this.app.database.query<RealRow>(
+      `SELECT k.status, k.recovery_point AS "recoveryPoint", k.attempt,
+              coalesce(p.state, 'none') AS "charge", p.effect_key AS "effectKey",
+              k.response_status AS "responseStatus",
+              convert_from(k.response_body, 'UTF8') AS "responseBody",
+              (SELECT count(*)::int FROM orders o WHERE o.key = k.key) AS "orders",
+              ARRAY(SELECT id FROM charges c WHERE c.key = k.key) AS "charges",
+              (SELECT count(*)::int FROM receipts r WHERE r.key = k.key) AS "receipts"
+       FROM idempotency_keys k
+       LEFT JOIN idempotency_phases p ON p.key_id = k.id AND p.name = 'charge_created'
+       WHERE k.key = $1`,
+      [key],
+    );
+    return row;
+  }
+
+  private send(key: string, policy: Policy, { behaviour, reconciler }: Circumstances): Sent {
+    const client = new AbortController();
+    const answer = send(`${this.app.url}/orders/${policy}`, {
+      key,
+      headers: { 'x-behaviour': behaviour, 'x-reconciler': reconciler },
+      signal: client.signal,
+    });
+    return { answer, giveUp: () => client.abort() };
+  }
+
+  /** Resolves when an attempt meets this fate, with what lets one go on that stands still. */
+  private await(fate: Fate): Promise<() => void> {
+    this.fate = fate;
+    return new Promise((resolve) => (this.meetFate = resolve));
+  }
+
+  private observe({ name }: FaultPoint): void | Promise<void> {
+    const { fate } = this;
+    if (fate.kind === 'lives' || fate.at !== name) return;
+    this.fate = LIVES;
+    if (fate.kind === 'dies') {
+      this.meetFate(() => undefined);
+      throw new SimulatedCrash(name);
+    }
+    return new Promise((goOn) => this.meetFate(goOn));
+  }
+
+  /** An answer in the model's words. Final answers of one key are the same bytes. */
+  private read(key: string, { status, headers, text }: Received): Told {
+    if (headers.has('idempotency-key-expires')) {
+      const first = this.finalAnswers.get(key) ?? text;
+      this.finalAnswers.set(key, first);
+      expect(text).toBe(first);
+      return { kind: 'final', status: status as 201 };
+    }
+    if (status === 500) return { kind: 'failed' };
+    expect(status).toBe(409);
+    const { code } = JSON.parse(text) as { code: string };
+    return { kind: code.replace('outcome_', '') as 'unknown' };
+  }
+}

@@ -1,0 +1,95 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
+import { Controller, Headers, HttpException, Injectable, Param, Post } from '@nestjs/common';
+import {
+  AtomicPhase,
+  Idempotent,
+  Reconciler,
+  type DoubtfulEffect,
+  type Reconciliation,
+} from 'nestjs-atomic-idempotency';
+import type { Circumstances, Policy } from './model.js';
+import { Provider, type Entry } from './provider.js';
+
+/** The real application that the model is compared with: an order, a charge, a receipt. */
+export const TABLES = `
+  CREATE TABLE orders (id serial, key text NOT NULL);
+  CREATE TABLE charges (id int NOT NULL, key text NOT NULL);
+  CREATE TABLE receipts (id serial, key text NOT NULL)`;
+
+/** The provider that orders are charged at. Each run of the property brings its own. */
+export const bank = { provider: new Provider() };
+
+/** Attempts go on after their command is over, and take their circumstances with them. */
+const circumstances = new AsyncLocalStorage<Circumstances>();
+
+class NotReached extends Error {}
+
+@Controller('orders')
+export class OrdersController {
+  constructor(private readonly phase: AtomicPhase) {}
+
+  @Post(':policy')
+  @Idempotent()
+  create(
+    @Param('policy') policy: Policy,
+    @Headers() { 'x-behaviour': behaviour, 'x-reconciler': reconciler }: Record<string, string>,
+  ): Promise<object> {
+    return circumstances.run({ behaviour, reconciler } as Circumstances, () => this.order(policy));
+  }
+
+  private async order(policy: Policy): Promise<object> {
+    const { key } = this.phase.current!;
+    const order = await this.phase.local('order_created', async (tx) => {
+      const [row] = await tx.query<{ id: number }[]>(
+        'INSERT INTO orders (key) VALUES ($1) RETURNING id',
+        [key],
+      );
+      return row!.id;
+    });
+    const charge = await this.phase.foreign('charge_created', {
+      inDoubt: policy,
+      keyValidFor: '24h',
+      notExecuted: (error) => error instanceof NotReached,
+      call: async ({ idempotencyKey }) => {
+        const { behaviour } = circumstances.getStore()!;
+        const reply = bank.provider.charge(idempotencyKey, behaviour);
+        if (reply === 'not_reached') throw new NotReached();
+        if (reply === 'no_answer') throw new Error('The provider did not answer.');
+        if (reply.declined) throw declined();
+        return reply;
+      },
+      record: async (tx, { id }) => {
+        await tx.query('INSERT INTO charges (id, key) VALUES ($1, $2)', [id, key]);
+        return id;
+      },
+    });
+    await this.phase.local('receipt_staged', async (tx) => {
+      await tx.query('INSERT INTO receipts (key) VALUES ($1)', [key]);
+    });
+    // Something that no second run would make again: equal answers are one answer.
+    return { order, charge, nonce: randomUUID() };
+  }
+}
+
+@Injectable()
+export class ChargeReconciler {
+  @Reconciler('charge_created')
+  async lookUp({ idempotencyKey }: DoubtfulEffect): Promise<Reconciliation> {
+    if (circumstances.getStore()!.reconciler === 'is_silent') return { outcome: 'unknown' };
+    const found = bank.provider.lookUp(idempotencyKey);
+    if (found === undefined) return { outcome: 'not_executed' };
+    if (found === 'pending') return { outcome: 'unknown' };
+    return outcomeOf(found);
+  }
+}
+
+function outcomeOf(entry: Entry): Reconciliation {
+  return entry.declined
+    ? { outcome: 'rejected', error: declined() }
+    : { outcome: 'executed', result: entry };
+}
+
+function declined(): HttpException {
+  return new HttpException('Payment declined', 402);
+}

@@ -45,6 +45,14 @@ export class IdempotencySettings {
       outbox,
       ...policy
     } = options ?? ({} as Partial<IdempotencyModuleOptions>);
+    const misplaced = ['isGlobal', 'dataSource', 'schema', 'statusPath'].filter(
+      (name) => name in policy,
+    );
+    if (misplaced.length > 0) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: ${misplaced.join(', ')} came from the factory, but has to be known before it runs. Give it beside useFactory, useClass or useExisting in forRootAsync().`,
+      );
+    }
     if (scope !== 'global' && typeof scope !== 'function') {
       throw new IdempotencyConfigurationError(
         `${WHERE}: scope is missing. It says whose key it is; without it one caller could receive another one's answer. ` +

@@ -112,8 +112,7 @@ function createMaintenance(
   maintenance.add('reaper', reaper);
 
   const routes = new OutboxRoutes(outboxHandlers, settings.outbox.transport);
-  const delivering = { ...settings.outbox, maxAttempts: jobs.outbox.maxAttempts };
   const wake = () => maintenance.wake('outbox');
-  maintenance.add('outbox', new OutboxWorker(outboxStore, routes, delivering, wake));
+  maintenance.add('outbox', new OutboxWorker(outboxStore, routes, settings.outbox, wake));
   return maintenance;
 }

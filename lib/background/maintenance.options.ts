@@ -31,5 +31,5 @@ export interface MaintenanceOptions {
    * Messages of the outbox are delivered; `batch` is how many at the same time.
    * @default every second, 50
    */
-  outbox?: false | (JobOptions & { /** @default 20 */ maxAttempts?: number });
+  outbox?: false | JobOptions;
 }

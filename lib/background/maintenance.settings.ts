@@ -16,7 +16,7 @@ const DEFAULTS: MaintenanceSettings = {
   reaper: { enabled: true, interval: 60_000, maxInterval: 60_000, batch: 1_000, maxAttempts: 0 },
   completer: { enabled: true, interval: 5_000, maxInterval: 5_000, batch: 20, maxAttempts: 10 },
   reconciler: { enabled: true, interval: 10_000, maxInterval: 10_000, batch: 20, maxAttempts: 10 },
-  outbox: { enabled: true, interval: 1_000, maxInterval: 5_000, batch: 50, maxAttempts: 20 },
+  outbox: { enabled: true, interval: 1_000, maxInterval: 5_000, batch: 50, maxAttempts: 0 },
 };
 
 export function resolveMaintenance(

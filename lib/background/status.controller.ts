@@ -1,5 +1,6 @@
 import {
   Controller,
+  createParamDecorator,
   Get,
   Inject,
   NotFoundException,
@@ -8,7 +9,6 @@ import {
   type ExecutionContext,
   type Type,
 } from '@nestjs/common';
-import { createParamDecorator } from '@nestjs/common';
 import { IdempotencySettings } from '../idempotency.settings.js';
 import { MaintenanceStore, type KeyProgress } from '../keys/maintenance-store.js';
 

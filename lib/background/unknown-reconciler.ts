@@ -36,6 +36,7 @@ export class UnknownReconciler {
     private readonly maxAttempts: number,
     /** There is something to complete. */
     private readonly released: () => void,
+    private readonly patience = PATIENCE,
   ) {}
 
   async run(batch: number): Promise<number> {
@@ -70,9 +71,11 @@ export class UnknownReconciler {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<Reconciliation>((resolve) => {
       timer = setTimeout(() => {
-        this.logger.error(`@Reconciler('${phase}') did not answer within ${PATIENCE / 1000} s.`);
+        this.logger.error(
+          `@Reconciler('${phase}') did not answer within ${this.patience / 1000} s.`,
+        );
         resolve({ outcome: 'unknown' });
-      }, PATIENCE);
+      }, this.patience);
     });
     const answer = this.reconcilers.ask({
       recoveryPoint: phase!,

@@ -135,7 +135,7 @@ export function isConnectionLoss(error: unknown): boolean {
       /connection (terminated|ended|error)|client has encountered a connection error/i.test(
         at.message,
       ) ||
-      /AlreadyReleasedError$/.test(at.name)
+      at.name?.endsWith('AlreadyReleasedError')
     ) {
       return true;
     }

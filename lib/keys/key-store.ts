@@ -224,7 +224,11 @@ export class KeyStore {
        SELECT id, expires_at AS "expiresAt" FROM recorded
        UNION ALL
        SELECT k.id, k.expires_at
-       FROM ended e JOIN ${this.keys} k ON k.id = e.id AND k.owner = e.owner AND k.status = e.status`,
+       FROM ended e JOIN ${this.keys} k
+         ON k.id = e.id AND k.owner = e.owner AND k.status = e.status
+         -- An operator may have given another answer for an attempt that stood still.
+         AND k.response_status IS NOT DISTINCT FROM e.response_status
+         AND k.response_body IS NOT DISTINCT FROM e.response_body`,
       [
         endings.map((e) => e.id),
         endings.map((e) => e.owner),

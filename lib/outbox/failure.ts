@@ -4,7 +4,7 @@ import { backoff } from '../background/backoff.js';
 /** The first pause after a failure; doubled for each further one. */
 const FIRST_PAUSE = 1_000;
 
-/** With twenty attempts it is tried for about two and a half hours; longer outages are for people. */
+/** Short enough that a message leaves soon after a long outage of the other side is over. */
 const LONGEST_PAUSE = 15 * 60_000;
 
 /** Enough for a stack with its causes; whole pages of HTML in an error do not belong into a row. */

@@ -6,14 +6,9 @@ import { Delivery, type DeliveryOutcome } from './delivery.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryRecorder } from './delivery-recorder.js';
 import type { OutboxStore, StoredMessage } from './outbox-store.js';
+import type { OutboxSettings } from './outbox.settings.js';
 import type { OutboxTransport } from './outbox-transport.js';
 import { UnhandledTopics } from './unhandled-topics.js';
-
-export interface WorkerSettings {
-  maxAttempts: number;
-  lease: number;
-  maxRunTime: number;
-}
 
 /**
  * Claims messages and delivers them side by side, at least once, each under its
@@ -33,7 +28,7 @@ export class OutboxWorker implements Work {
   constructor(
     private readonly store: OutboxStore,
     private readonly transport: OutboxTransport,
-    private readonly settings: WorkerSettings,
+    private readonly settings: Omit<OutboxSettings, 'transport'>,
     private readonly wake: () => void,
   ) {
     this.leases = new DeliveryLeases(store, settings.lease);

@@ -11,6 +11,14 @@ export interface OutboxOptions {
   transport?: OutboxTransport;
 
   /**
+   * How often a delivery is tried before the message is a dead letter. The pauses
+   * double from one second up to a quarter of an hour: twenty attempts bear an
+   * outage of about two and a half hours.
+   * @default 20
+   */
+  maxAttempts?: number;
+
+  /**
    * How long a message belongs to a process that gives no sign of life. Heartbeats
    * renew it, so it bounds the wait after a crash and not the length of a delivery.
    * @default '30s'

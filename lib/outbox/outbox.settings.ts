@@ -6,6 +6,7 @@ import type { OutboxTransport } from './outbox-transport.js';
 
 export interface OutboxSettings {
   transport: OutboxTransport | undefined;
+  maxAttempts: number;
   lease: number;
   maxRunTime: number;
 }
@@ -14,15 +15,21 @@ export interface OutboxSettings {
 const SHORTEST_LEASE = 100;
 
 export function resolveOutbox(where: string, options: OutboxOptions = {}): OutboxSettings {
-  const { transport, lease = '30s', maxRunTime = '5m' } = options;
+  const { transport, maxAttempts = 20, lease = '30s', maxRunTime = '5m' } = options;
   if (transport !== undefined && typeof transport?.deliver !== 'function') {
     throw new IdempotencyConfigurationError(
       `${where}: outbox.transport is ${inspect(transport, { depth: 0 })}, which has no method deliver(). ` +
         'Use microserviceTransport(client), or an object of your own with deliver(message).',
     );
   }
+  if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
+    throw new IdempotencyConfigurationError(
+      `${where}: outbox.maxAttempts is ${inspect(maxAttempts)}. Use a whole number from 1.`,
+    );
+  }
   const settings = {
     transport,
+    maxAttempts,
     lease: timerMilliseconds(where, 'outbox.lease', lease),
     maxRunTime: timerMilliseconds(where, 'outbox.maxRunTime', maxRunTime),
   };

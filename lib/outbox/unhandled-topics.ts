@@ -13,12 +13,15 @@ export class UnhandledTopics {
   private readonly reported = new Set<string>();
   private lookedAt = performance.now();
 
-  constructor(private readonly store: OutboxStore) {}
+  constructor(
+    private readonly store: OutboxStore,
+    private readonly patience = PATIENCE,
+  ) {}
 
   async report(topics: readonly string[] | undefined): Promise<void> {
-    if (topics === undefined || performance.now() - this.lookedAt < PATIENCE) return;
+    if (topics === undefined || performance.now() - this.lookedAt < this.patience) return;
     this.lookedAt = performance.now();
-    for (const { topic, count } of await this.store.overdueTopics(topics, PATIENCE)) {
+    for (const { topic, count } of await this.store.overdueTopics(topics, this.patience)) {
       if (this.reported.has(topic)) continue;
       this.reported.add(topic);
       this.logger.warn(

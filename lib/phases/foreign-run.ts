@@ -8,7 +8,7 @@ import {
 } from '../keys/database.js';
 import { persist } from '../keys/persistence.js';
 import type { ForeignPhase } from './foreign-phase.js';
-import { fromJson, toJson } from './json.js';
+import { fromJson } from './json.js';
 import { LeaseLostError, OutcomeUnknownError, type StopReason } from './phase-errors.js';
 import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from './phase-record.js';
@@ -227,7 +227,7 @@ export class ForeignRun<R, T> {
       attempt.doubt = { phase: name, repeatable };
       // The handler may swallow the error, and the client's answer will not show it.
       ForeignRun.logger.warn(
-        `Phase "${name}" of idempotency key ${attempt.id} is in doubt${repeatable ? ' and will be repeated by a retry' : ''}: ${String(doubt)}`,
+        `Phase "${name}" of idempotency key ${attempt.id} is in doubt${repeatable ? ' and will be repeated by a retry' : ''}: ${describe(doubt)}`,
       );
     }
     return doubt;
@@ -250,4 +250,8 @@ export class ForeignRun<R, T> {
   private stop(why: StopReason): void {
     this.journal.stopAt(this.place.name, why);
   }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : JSON.stringify(error);
 }

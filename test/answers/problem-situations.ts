@@ -5,6 +5,7 @@ import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
 import { runJob } from '../support/jobs.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { refuseStatements } from '../support/store-faults.js';
+import { passTime } from '../support/time.js';
 
 const ACCOUNT = { 'x-account': 'a' };
 
@@ -70,9 +71,7 @@ export class ProblemSituations {
         throw new Error('a bug');
       });
       await ask();
-      await app.database.query(
-        `UPDATE idempotency_keys SET expires_at = now() WHERE key = 'abandoned'`,
-      );
+      await passTime(app.database, 'abandoned', '25 hours');
       await runJob(app, 'reaper');
       return ask();
     },

@@ -22,6 +22,7 @@ it('comes back', async () => {
     return 0;
   });
   await came.arrived(3);
+  expect(job!.status).toMatchObject({ running: true, failures: 0 });
 });
 
 it('comes back soon after a full batch, whatever its interval', async () => {
@@ -32,6 +33,7 @@ it('comes back soon after a full batch, whatever its interval', async () => {
     return batch;
   }).wake();
   await came.arrived(3);
+  expect(job!.status.handled).toBeGreaterThanOrEqual(20);
 });
 
 it('can be woken, also while it is at work', async () => {
@@ -44,6 +46,7 @@ it('can be woken, also while it is at work', async () => {
   job!.wake();
   came.open();
   await came.arrived(2);
+  expect(job!.status.running).toBe(true);
 });
 
 it('goes on after a failure and shows it', async () => {

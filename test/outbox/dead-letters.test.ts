@@ -8,7 +8,6 @@ import { startOutboxApp, working, type OutboxApp } from './outbox-app.js';
 const MOST = 3;
 
 let database: TestDatabase;
-/** Adds, so that the worker is not woken: the tests say when it delivers. */
 let web: OutboxApp;
 let worker: OutboxApp;
 const deliveries: { id: string; attempt: number }[] = [];
@@ -25,7 +24,7 @@ beforeAll(async () => {
         if (broken) throw new Error(`no, for the ${attempt}. time`);
       },
     },
-    idempotency: working({ interval: '1h', maxAttempts: MOST }),
+    idempotency: { outbox: { maxAttempts: MOST } },
   });
 });
 beforeEach(async () => {

@@ -23,12 +23,8 @@ export async function makeDue(database: TestDatabase, id?: string): Promise<void
   );
 }
 
-/** Until when a message is out of reach for others, in milliseconds from now. */
-export async function availableIn(database: TestDatabase, id: string): Promise<number> {
-  const [row] = await database.query<{ ms: number }>(
-    `SELECT extract(epoch FROM available_at - now())::float8 * 1000 AS ms
-     FROM idempotency_outbox WHERE id = $1`,
-    [id],
-  );
-  return row!.ms;
+/** In milliseconds, as the store sees it. */
+export async function databaseClock(database: TestDatabase): Promise<number> {
+  const [row] = await database.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+  return row!.now.getTime();
 }

@@ -89,7 +89,7 @@ export async function startOutboxApp(options: OutboxAppOptions = {}): Promise<Ou
 
 /** Settings with which the outbox, and nothing else, works by itself. */
 export function working(
-  outbox: { interval?: string; maxInterval?: string; batch?: number; maxAttempts?: number } = {},
+  outbox: { interval?: string; maxInterval?: string; batch?: number } = {},
 ): Pick<IdempotencyModuleOptions, 'maintenance'> {
   return {
     maintenance: {

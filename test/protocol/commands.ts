@@ -1,7 +1,14 @@
 import { expect } from '@jest/globals';
 import type { AsyncCommand } from 'fast-check';
 import { expectInvariants } from './invariants.js';
-import type { Circumstances, Model, ModelAttempt, Policy, Told } from './model.js';
+import {
+  WELL,
+  type Circumstances,
+  type Model,
+  type ModelAttempt,
+  type Policy,
+  type Told,
+} from './model.js';
 import { LIVES, type Fate, type Outcome, type Real, type RealRow } from './real.js';
 
 /** One run of the property: the model, what it is compared with, and what both know of the keys. */
@@ -106,16 +113,9 @@ export class Duplicates implements Command {
 
   async run(run: Run): Promise<void> {
     const { number, count, fate } = this;
-    const circumstances = { behaviour: 'charges', reconciler: 'answers' } as const;
-    const first = run.predict(number, circumstances, fate);
-    const later = run.predict(number, circumstances, LIVES);
-    const told = await run.real.duplicates(
-      run.key(number),
-      run.policy(number),
-      circumstances,
-      fate,
-      count,
-    );
+    const first = run.predict(number, WELL, fate);
+    const later = run.predict(number, WELL, LIVES);
+    const told = await run.real.duplicates(run.key(number), run.policy(number), WELL, fate, count);
     const possible: Told[] = [{ kind: 'in_progress' }, ...[first, later].flatMap(answersOf)];
     for (const each of told) expect(possible).toContainEqual(each);
     if (first.kind === 'answered') expect(told).toContainEqual(first.told);

@@ -1,6 +1,9 @@
 import { Provider, type Behaviour, type Reply } from './provider.js';
 
-export type Policy = 'repeat' | 'reconcile' | 'stop';
+export interface Policy {
+  inDoubt: 'repeat' | 'reconcile' | 'stop';
+  onAbandoned: 'resume' | 'unknown';
+}
 
 /** What a client is told. `final` comes with the status that every later answer has too. */
 export type Told =
@@ -13,6 +16,8 @@ export interface Circumstances {
   /** A reconciler that cannot say anything answers "unknown". */
   reconciler: 'answers' | 'is_silent';
 }
+
+export const WELL: Circumstances = { behaviour: 'charges', reconciler: 'answers' };
 
 /** The handler's phases, in their order. */
 export const RECOVERY_POINTS = [
@@ -34,9 +39,8 @@ export interface ModelRow {
   charge: 'none' | 'intended' | 'withdrawn' | 'finished' | 'rejected';
 }
 
-interface Key extends ModelRow {
+interface Key extends ModelRow, Policy {
   name: string;
-  policy: Policy;
   lapsed: boolean;
   /** The provider does not know the effect key any more. */
   forgotten: boolean;
@@ -60,7 +64,7 @@ export class Model {
     if (!key) {
       const made: Key = {
         name,
-        policy,
+        ...policy,
         status: 'in_progress',
         recoveryPoint: 'started',
         attempt: 1,
@@ -105,15 +109,17 @@ export class Model {
       Object.assign(key, change, { lapsed: false });
     }
     function* commit(phase: RecoveryPoint, change: Partial<Key> = {}) {
-      if (!owns()) throw new LeaseLost();
+      if (!owns()) throw new LeaseLost(phase === 'charge_created');
       yield `${phase}:before_commit`;
       write({ recoveryPoint: phase, ...change });
       yield `${phase}:after_commit`;
     }
     function* finish(change: Partial<Key>, told: Told) {
       yield 'recording:before';
-      const lost = !owns();
-      if (!lost) write(change);
+      // Somebody may have said of this attempt what it was about to say itself.
+      const said = key.attempt === attempt && key.status === change.status;
+      const lost = !owns() && !said;
+      if (owns()) write(change);
       yield 'recording:after';
       return lost ? ({ kind: 'lease_lost' } as const) : told;
     }
@@ -132,7 +138,7 @@ export class Model {
       if (charge === 'rejected') return yield* declined();
       if (done < 2) {
         let outcome: Outcome | undefined;
-        if (charge === 'intended' && key.policy === 'reconcile') {
+        if (charge === 'intended' && key.inDoubt === 'reconcile') {
           outcome = this.lookUp(key, circumstances);
         }
         if (outcome === undefined || outcome === 'not_executed') {
@@ -151,7 +157,7 @@ export class Model {
             write({ charge: 'withdrawn' });
             return yield* retryable();
           case 'unknown':
-            return key.policy === 'repeat' ? yield* retryable() : yield* unknown();
+            return key.inDoubt === 'repeat' ? yield* retryable() : yield* unknown();
           case 'executed':
             yield* commit('charge_created', { charge: 'finished' });
         }
@@ -164,7 +170,8 @@ export class Model {
       );
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
-      return yield* finish({}, { kind: 'lease_lost' });
+      // A charge that cannot be recorded is in doubt, whoever owns the key.
+      return error.inDoubt && key.inDoubt !== 'repeat' ? yield* unknown() : yield* retryable();
     }
   }
 
@@ -173,7 +180,7 @@ export class Model {
     if (typeof reply === 'object') return reply.declined ? 'rejected' : 'executed';
     // A call that did not arrive says nothing about one of an earlier attempt.
     if (reply === 'not_reached' && first) return 'not_executed';
-    return key.policy === 'reconcile' ? this.lookUp(key, circumstances) : 'unknown';
+    return key.inDoubt === 'reconcile' ? this.lookUp(key, circumstances) : 'unknown';
   }
 
   private lookUp(key: Key, { reconciler }: Circumstances): Outcome {
@@ -187,13 +194,17 @@ export class Model {
 
 type Outcome = 'executed' | 'rejected' | 'not_executed' | 'unknown';
 
-class LeaseLost extends Error {}
+class LeaseLost extends Error {
+  constructor(readonly inDoubt = false) {
+    super('The lease is lost.');
+  }
+}
 
 /** Whether a key that nobody runs may run again. */
-function isResumable({ status, policy, charge, forgotten, recoveryPoint }: Key): boolean {
-  if (charge === 'intended') {
-    if (policy === 'stop') return false;
-    return policy === 'reconcile' || !forgotten;
+function isResumable(key: Key): boolean {
+  if (key.charge === 'intended') {
+    return key.inDoubt === 'reconcile' || (key.inDoubt === 'repeat' && !key.forgotten);
   }
-  return status === 'failed_retryable' || recoveryPoint !== 'started';
+  const begun = key.recoveryPoint !== 'started';
+  return begun || key.status === 'failed_retryable' || key.onAbandoned === 'resume';
 }

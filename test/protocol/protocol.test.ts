@@ -5,14 +5,18 @@ import { send } from '../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { Deliver, Duplicates, Forget, Lapse, Request, Run, Wake } from './commands.js';
-import { Model, type Policy } from './model.js';
+import { Model, WELL, type Policy } from './model.js';
 import { BEHAVIOURS, Provider } from './provider.js';
 import { LIVES, Real, type Fate } from './real.js';
 import { bank, ChargeReconciler, OrdersController, TABLES } from './shop.js';
 
-const KEYS = 3;
+const KEYS = 2;
 /** A few seconds' worth. More by hand: `PROTOCOL_RUNS=1000 npm test -- test/protocol`. */
 const RUNS = Number(process.env.PROTOCOL_RUNS ?? 25);
+/** A failure prints its seed. */
+const SEED = process.env.PROTOCOL_SEED;
+/** On a busy machine there are fewer runs, and a failure is shrunk less far. */
+const TIME = RUNS * 1_000;
 
 forEachPlatform((platform) => {
   let app: IdempotentApp;
@@ -36,8 +40,8 @@ forEachPlatform((platform) => {
     bank.provider = new Provider();
     const points: string[] = [];
     const stopObserving = observeFaultPoints(({ name }) => void points.push(name));
-    const headers = { 'x-behaviour': 'charges', 'x-reconciler': 'answers' };
-    const answer = await send(`${app.url}/orders/stop`, { key: 'undisturbed', headers });
+    const headers = { 'x-circumstances': JSON.stringify(WELL) };
+    const answer = await send(`${app.url}/orders/stop/unknown`, { key: 'undisturbed', headers });
     stopObserving();
     expect(answer.status).toBe(201);
     return points;
@@ -52,29 +56,28 @@ forEachPlatform((platform) => {
       at: fc.constantFrom(...points.filter((point) => !point.endsWith('before_commit'))),
     });
     const lives = fc.constant(LIVES);
+    // Few live: a key that is through has no more to show.
     const fate: fc.Arbitrary<Fate> = fc.oneof(
-      { weight: 3, arbitrary: lives },
+      { weight: 1, arbitrary: lives },
       { weight: 3, arbitrary: dies },
-      { weight: 2, arbitrary: stalls },
+      { weight: 3, arbitrary: stalls },
     );
     const circumstances = fc.record({
       behaviour: fc.constantFrom(...BEHAVIOURS),
       reconciler: fc.constantFrom('answers', 'is_silent'),
     });
+    const request = fc.tuple(number, circumstances, fate).map((given) => new Request(...given));
+    const lapse = number.map((given) => new Lapse(given));
+    const wake = fc.nat({ max: 5 }).map((given) => new Wake(given));
+    const duplicates = fc
+      .tuple(number, fc.integer({ min: 2, max: 4 }), fc.oneof(lives, dies))
+      .map((given) => new Duplicates(...given));
+    const forget = number.map((given) => new Forget(given));
+    const deliver = fc.constant(new Deliver());
+    // What leads from one attempt to the next comes more often than the rest.
     return fc.commands(
-      [
-        fc.tuple(number, circumstances, fate).map((given) => new Request(...given)),
-        fc.tuple(number, circumstances, fate).map((given) => new Request(...given)),
-        number.map((given) => new Lapse(given)),
-        number.map((given) => new Lapse(given)),
-        fc.nat({ max: 5 }).map((given) => new Wake(given)),
-        fc
-          .tuple(number, fc.integer({ min: 2, max: 4 }), fc.oneof(lives, dies))
-          .map((given) => new Duplicates(...given)),
-        number.map((given) => new Forget(given)),
-        fc.constant(new Deliver()),
-      ],
-      { maxCommands: 20 },
+      [request, request, request, request, lapse, lapse, lapse, wake, duplicates, forget, deliver],
+      { maxCommands: 30, size: 'max' },
     );
   }
 
@@ -86,36 +89,41 @@ forEachPlatform((platform) => {
       const key = run.key(number);
       if (!run.model.keys.has(key)) continue;
       await new Lapse(number).run(run);
-      const retry = new Request(number, { behaviour: 'charges', reconciler: 'answers' }, LIVES);
+      const retry = new Request(number, WELL, LIVES);
       await retry.run(run);
       expect(['completed', 'unknown']).toContain((await run.real.row(key))!.status);
       await retry.run(run);
     }
   }
 
-  it('does what the model does, and charges once, whatever happens in whatever order', async () => {
-    const points = await learnFaultPoints();
-    expect(
-      new Set(points.map((point) => FAULT_STEPS.find((step) => point.endsWith(step)))),
-    ).toEqual(new Set(FAULT_STEPS));
-    const policies = fc.array(fc.constantFrom<Policy[]>('repeat', 'reconcile', 'stop'), {
-      minLength: KEYS,
-      maxLength: KEYS,
-    });
+  it(
+    'does what the model does, and charges once, whatever happens in whatever order',
+    async () => {
+      const points = await learnFaultPoints();
+      expect(
+        new Set(points.map((point) => FAULT_STEPS.find((step) => point.endsWith(step)))),
+      ).toEqual(new Set(FAULT_STEPS));
+      const policy = fc.record<Policy>({
+        inDoubt: fc.constantFrom('repeat', 'reconcile', 'stop'),
+        onAbandoned: fc.constantFrom('resume', 'unknown'),
+      });
+      const policies = fc.array(policy, { minLength: KEYS, maxLength: KEYS });
 
-    await fc.assert(
-      fc.asyncProperty(policies, commandsAt(points), async (policy, commands) => {
-        bank.provider = new Provider();
-        const real = new Real(app, bank.provider);
-        const run = new Run(new Model(), real, `run-${++runs}`, policy);
-        try {
-          await fc.asyncModelRun(() => ({ model: run, real: run }), commands);
-          await drain(run);
-        } finally {
-          real.close();
-        }
-      }),
-      { numRuns: RUNS },
-    );
-  });
+      await fc.assert(
+        fc.asyncProperty(policies, commandsAt(points), async (chosen, commands) => {
+          bank.provider = new Provider();
+          const real = new Real(app, bank.provider);
+          const run = new Run(new Model(), real, `run-${++runs}`, chosen);
+          try {
+            await fc.asyncModelRun(() => ({ model: run, real: run }), commands);
+            await drain(run);
+          } finally {
+            real.close();
+          }
+        }),
+        { numRuns: RUNS, ...(SEED && { seed: Number(SEED) }), interruptAfterTimeLimit: TIME },
+      );
+    },
+    2 * TIME + 10_000,
+  );
 });

@@ -135,11 +135,11 @@ export class Real {
     return row;
   }
 
-  private send(key: string, policy: Policy, { behaviour, reconciler }: Circumstances): Sent {
+  private send(key: string, policy: Policy, circumstances: Circumstances): Sent {
     const client = new AbortController();
-    const answer = send(`${this.app.url}/orders/${policy}`, {
+    const answer = send(`${this.app.url}/orders/${policy.inDoubt}/${policy.onAbandoned}`, {
       key,
-      headers: { 'x-behaviour': behaviour, 'x-reconciler': reconciler },
+      headers: { 'x-circumstances': JSON.stringify(circumstances) },
       signal: client.signal,
     });
     return { answer, giveUp: () => client.abort() };

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { Controller, Headers, HttpException, Injectable, Param, Post } from '@nestjs/common';
 import {
   AtomicPhase,
@@ -23,22 +24,36 @@ export const bank = { provider: new Provider() };
 /** Attempts go on after their command is over, and take their circumstances with them. */
 const circumstances = new AsyncLocalStorage<Circumstances>();
 
+/** Headers do not count for the fingerprint: a retry may meet other circumstances. */
+function circumstancesOf(headers: IncomingHttpHeaders): Circumstances {
+  return JSON.parse(headers['x-circumstances'] as string) as Circumstances;
+}
+
 class NotReached extends Error {}
 
-@Controller('orders')
+@Controller('orders/:inDoubt')
 export class OrdersController {
   constructor(private readonly phase: AtomicPhase) {}
 
-  @Post(':policy')
+  @Post('unknown')
   @Idempotent()
   create(
-    @Param('policy') policy: Policy,
-    @Headers() { 'x-behaviour': behaviour, 'x-reconciler': reconciler }: Record<string, string>,
+    @Param() policy: Pick<Policy, 'inDoubt'>,
+    @Headers() headers: IncomingHttpHeaders,
   ): Promise<object> {
-    return circumstances.run({ behaviour, reconciler } as Circumstances, () => this.order(policy));
+    return circumstances.run(circumstancesOf(headers), () => this.order(policy));
   }
 
-  private async order(policy: Policy): Promise<object> {
+  @Post('resume')
+  @Idempotent({ onAbandoned: 'resume' })
+  resume(
+    @Param() policy: Pick<Policy, 'inDoubt'>,
+    @Headers() headers: IncomingHttpHeaders,
+  ): Promise<object> {
+    return circumstances.run(circumstancesOf(headers), () => this.order(policy));
+  }
+
+  private async order({ inDoubt }: Pick<Policy, 'inDoubt'>): Promise<object> {
     const { key } = this.phase.current!;
     const order = await this.phase.local('order_created', async (tx) => {
       const [row] = await tx.query<{ id: number }[]>(
@@ -48,7 +63,7 @@ export class OrdersController {
       return row!.id;
     });
     const charge = await this.phase.foreign('charge_created', {
-      inDoubt: policy,
+      inDoubt,
       keyValidFor: '24h',
       notExecuted: (error) => error instanceof NotReached,
       call: async ({ idempotencyKey }) => {

@@ -14,6 +14,7 @@ export async function passTime(database: Queryable, key: string, interval: strin
          locked_until = locked_until - $2::interval,
          completed_at = completed_at - $2::interval,
          reconcile_after = reconcile_after - $2::interval,
+         resume_after = resume_after - $2::interval,
          expires_at = expires_at - $2::interval
      WHERE key = $1`,
     [key, interval],

@@ -1,0 +1,23 @@
+// Who takes part. What each of them does is in contenders/.
+
+/** @typedef {'express' | 'fastify'} Platform */
+
+/**
+ * @typedef {object} Contender
+ * @property {string} file in contenders/
+ * @property {import('./setup/places.mjs').Place} place whose packages it uses
+ * @property {'postgres' | 'redis'} [needs]
+ */
+
+/** @satisfies {Record<string, Contender>} */
+export const contenders = /** @type {const} */ ({
+  bare: { file: 'bare', place: 'root' },
+  bareNest10: { file: 'bare', place: 'nodeIdempotency' },
+  ours: { file: 'ours', place: 'root', needs: 'postgres' },
+  handWritten: { file: 'hand-written', place: 'root', needs: 'postgres' },
+  redisPeer: { file: 'node-idempotency', place: 'nodeIdempotency', needs: 'redis' },
+  memoryPeer: { file: 'node-idempotency', place: 'nodeIdempotency' },
+  dbos: { file: 'dbos', place: 'bench', needs: 'postgres' },
+});
+
+/** @typedef {keyof typeof contenders} ContenderName */

@@ -1,0 +1,75 @@
+/** This library, with its default options. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Body, Controller, Module, Post } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AtomicPhase, IdempotencyModule, Idempotent } from 'nestjs-atomic-idempotency';
+import { idempotencyMigrations } from 'nestjs-atomic-idempotency/migrations';
+import { dataSource } from './data-source.js';
+import { accept, type Payment } from './payment.js';
+import { roundTrips } from './round-trips.js';
+import { serve } from './serve.js';
+import { countStatements } from './statement-counter.js';
+import { STEPS } from './steps.js';
+
+/** Long enough for all duplicates of a burst to arrive while the handler is at work. */
+const SLOW_HANDLER = 250;
+
+@Controller()
+@Idempotent()
+class PaymentsController {
+  constructor(private readonly phases: AtomicPhase) {}
+
+  @Post('payments')
+  create(@Body() payment: Payment) {
+    return accept(payment);
+  }
+
+  @Post('local')
+  async withLocalPhase(@Body() payment: Payment) {
+    return this.phases.local('payment_created', async () => accept(payment));
+  }
+
+  @Post('local-and-foreign')
+  async withForeignPhase(@Body() payment: Payment) {
+    const created = await this.phases.local('payment_created', async () => accept(payment));
+    await this.phases.foreign('charged', { call: async () => ({ charged: true }) });
+    return created;
+  }
+
+  @Post('steps/local')
+  async inLocalPhases(@Body() payment: Payment) {
+    for (const step of STEPS) await this.phases.local(step, async () => ({ done: step }));
+    return accept(payment);
+  }
+
+  @Post('steps/foreign')
+  async inForeignPhases(@Body() payment: Payment) {
+    for (const step of STEPS) {
+      await this.phases.foreign(step, { call: async () => ({ done: step }) });
+    }
+    return accept(payment);
+  }
+
+  @Post('slow')
+  @Idempotent({ onInProgress: 'wait' })
+  async slowly(@Body() payment: Payment) {
+    await pause(SLOW_HANDLER);
+    return accept(payment);
+  }
+}
+
+@Module({
+  imports: [
+    TypeOrmModule.forRoot({
+      ...dataSource,
+      migrations: idempotencyMigrations,
+      migrationsRun: true,
+    }),
+    IdempotencyModule.forRoot({ scope: 'global' }),
+  ],
+  controllers: [PaymentsController],
+})
+class AppModule {}
+
+const counted = countStatements();
+await serve(AppModule, { statements: counted, roundTrips });

@@ -1,0 +1,24 @@
+// npm run bench                 everything, about five minutes
+// npm run bench -- --quick      the targets only, under 50 seconds; the last line is JSON
+// npm run bench -- --growth     large tables, duplicates, large bodies, several processes
+// npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    growth: { type: 'boolean', default: false },
+    profile: { type: 'string' },
+  },
+});
+
+if (values.growth) {
+  const { growth } = await import('./growth.mjs');
+  await growth();
+} else if (values.profile !== undefined) {
+  const { profile } = await import('./profile.mjs');
+  await profile(values.profile);
+} else {
+  const { compare } = await import('./compare.mjs');
+  await compare({ quick: values.quick });
+}

@@ -1,0 +1,70 @@
+// Compiles the library and the contenders with the compiler and the options that
+// the package is published with, file by file and without a type check. Not taken
+// from `dist`, which may be older than the sources.
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import ts from 'typescript';
+import { places } from './places.mjs';
+
+/**
+ * Below node_modules, where git and the linter do not look, and from where
+ * imports find the packages of that place first.
+ *
+ * @param {import('./places.mjs').Place} place
+ */
+export function buildFolder(place) {
+  return join(places[place], 'node_modules', '.cache', 'bench', String(process.pid));
+}
+
+/** @param {Iterable<import('./places.mjs').Place>} wanted */
+export async function build(wanted) {
+  const options = await compilerOptions();
+  for (const place of wanted) {
+    const target = buildFolder(place);
+    process.once('exit', () => rmSync(target, { recursive: true, force: true }));
+    await rm(target, { recursive: true, force: true });
+    await compile(join(places.bench, 'contenders'), join(target, 'contenders'), options);
+    if (place === 'root') {
+      await compile(join(places.root, 'lib'), join(target, 'lib'), options);
+      await compile(join(places.root, 'migrations'), join(target, 'migrations'), options);
+    }
+    await writeFile(join(target, 'package.json'), JSON.stringify(await manifest(place)));
+  }
+}
+
+/**
+ * In the root's build, the library's own name means this build of it.
+ *
+ * @param {import('./places.mjs').Place} place
+ */
+async function manifest(place) {
+  if (place !== 'root') return { type: 'module' };
+  const own = await readFile(join(places.root, 'package.json'), 'utf8');
+  const { name, type, exports } = JSON.parse(own.replaceAll('./dist/', './'));
+  return { name, type, exports };
+}
+
+async function compilerOptions() {
+  const file = join(places.root, 'tsconfig.json');
+  const { config } = ts.readConfigFile(file, ts.sys.readFile);
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, places.root);
+  // One file alone does not show that its package consists of ES modules.
+  return { ...options, module: ts.ModuleKind.ESNext, declaration: false };
+}
+
+/**
+ * @param {string} from
+ * @param {string} to
+ * @param {import('typescript').CompilerOptions} options
+ */
+async function compile(from, to, options) {
+  for (const file of await readdir(from, { recursive: true })) {
+    if (!file.endsWith('.ts')) continue;
+    const source = await readFile(join(from, file), 'utf8');
+    const { outputText } = ts.transpileModule(source, { compilerOptions: options, fileName: file });
+    const target = join(to, file.replace(/\.ts$/, '.js'));
+    await mkdir(dirname(target), { recursive: true });
+    await writeFile(target, outputText);
+  }
+}

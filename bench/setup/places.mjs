@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url';
+
+const bench = new URL('../', import.meta.url);
+
+/** Folders whose installed packages contenders use. */
+export const places = {
+  /** Nest 12, TypeORM and the library itself. */
+  root: fileURLToPath(new URL('../', bench)),
+  /** DBOS, and everything of the root. */
+  bench: fileURLToPath(bench),
+  /** @node-idempotency/nestjs with its Nest 10. */
+  nodeIdempotency: fileURLToPath(new URL('peers/node-idempotency/', bench)),
+};
+
+/** @typedef {keyof typeof places} Place */

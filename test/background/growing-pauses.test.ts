@@ -1,0 +1,59 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Job } from '../../lib/background/job.js';
+
+Logger.overrideLogger(false);
+
+let job: Job;
+const pauses: number[] = [];
+
+/** Runs the job on a clock of its own, and notes after how long each look came. */
+function start(finds: (look: number) => number): void {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
+  jest.spyOn(Math, 'random').mockReturnValue(0.5); // neither shortened nor lengthened
+  pauses.length = 0;
+  let last = performance.now();
+  job = new Job('outbox', { interval: 1_000, maxInterval: 5_000, batch: 10 }, async () => {
+    pauses.push(performance.now() - last);
+    last = performance.now();
+    return finds(pauses.length);
+  });
+  job.start();
+}
+
+afterEach(async () => {
+  await job.stop();
+  jest.restoreAllMocks();
+  jest.useRealTimers();
+});
+
+describe('A job that finds nothing', () => {
+  it('looks ever more rarely, up to a bound', async () => {
+    start(() => 0);
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect(pauses).toEqual([1_000, 2_000, 4_000, 5_000, 5_000, 5_000, 5_000]);
+  });
+
+  it('begins anew when it has found something', async () => {
+    start((look) => (look === 4 ? 1 : 0));
+    await jest.advanceTimersByTimeAsync(20_000);
+    expect(pauses).toEqual([1_000, 2_000, 4_000, 5_000, 1_000, 2_000, 4_000]);
+  });
+
+  it('looks at once when it is woken, and begins anew if there was something', async () => {
+    start((look) => (look === 4 ? 1 : 0));
+    await jest.advanceTimersByTimeAsync(7_500); // three looks, the next one in 4.5 s
+    job.wake();
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(pauses).toEqual([1_000, 2_000, 4_000, 500, 1_000, 2_000]);
+  });
+});
+
+it('A job that is woken again and again looks all the same', async () => {
+  start(() => 0);
+  for (let i = 0; i < 10; i += 1) {
+    job.wake();
+    await jest.advanceTimersByTimeAsync(0.2);
+  }
+  expect(pauses.length).toBeGreaterThan(0);
+});

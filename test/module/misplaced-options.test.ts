@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { IdempotencyModule } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { bootFailure } from './boot-failure.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+it.each(['dataSource', 'schema', 'isGlobal', 'statusPath'])(
+  'refuses %s from a factory, where it comes too late',
+  async (name) => {
+    const { message } = await bootFailure({
+      database,
+      imports: [
+        IdempotencyModule.forRootAsync({
+          useFactory: () => ({ scope: 'global' as const, [name]: 'orders' }),
+        }),
+      ],
+    });
+    expect(message).toContain(`${name} came from the factory`);
+    expect(message).toContain('beside useFactory');
+  },
+);

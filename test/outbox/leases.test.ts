@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { barrier, type Barrier } from '../support/barrier.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
+import { makeDue, message, messages } from './messages.js';
+import { startOutboxApp, type OutboxApp } from './outbox-app.js';
+
+let database: TestDatabase;
+let gate: Barrier;
+let trouble: Error | undefined;
+const signals: AbortSignal[] = [];
+
+const handlers = {
+  slow: async ({ signal }: { signal: AbortSignal }) => {
+    signals.push(signal);
+    await gate.pass();
+    if (trouble) throw trouble;
+  },
+};
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+beforeEach(async () => {
+  await database.query('TRUNCATE idempotency_outbox');
+  gate = barrier();
+  trouble = undefined;
+  signals.length = 0;
+});
+afterAll(() => database.drop());
+
+describe('A delivery', () => {
+  it('that takes longer than its lease keeps its message by heartbeats', async () => {
+    const app = await startOutboxApp({
+      database,
+      handlers,
+      idempotency: { outbox: { lease: '300ms' } },
+    });
+    const id = await app.add('slow');
+    const delivered = app.deliver();
+    await gate.arrived();
+    const { available_at: claimedUntil, lease_token: token } = (await message(database, id))!;
+    // Renewed until well after the first lease would have lapsed, in the database's time.
+    await until(async () => {
+      const [row] = await database.query(
+        `SELECT available_at FROM idempotency_outbox
+         WHERE id = $1 AND lease_token = $2 AND now() > $3::timestamptz + interval '300 ms'`,
+        [id, token, claimedUntil],
+      );
+      return row;
+    });
+    const other = await startOutboxApp({ database, handlers });
+    expect(await other.deliver()).toBe(0);
+    expect(gate.count).toBe(1);
+    gate.open();
+    expect(await delivered).toBe(1);
+    expect(await messages(database)).toEqual([]);
+    await Promise.all([app.close(), other.close()]);
+  });
+
+  it('hears that its lease is lost', async () => {
+    const app = await startOutboxApp({
+      database,
+      handlers,
+      idempotency: { outbox: { lease: '300ms' } },
+    });
+    const id = await app.add('slow');
+    const delivered = app.deliver();
+    await gate.arrived();
+    await database.query(
+      'UPDATE idempotency_outbox SET lease_token = gen_random_uuid() WHERE id = $1',
+      [id],
+    );
+    const before = await message(database, id);
+    await until(() => signals[0]!.aborted);
+    await delivered; // it is not waited for any more
+    expect(await message(database, id)).toEqual(before);
+    gate.open();
+    await app.close();
+  });
+});
+
+describe('A delivery whose message another worker has taken over', () => {
+  let sleeper: OutboxApp;
+  let successor: OutboxApp;
+  beforeAll(async () => {
+    sleeper = await startOutboxApp({ database, handlers });
+    successor = await startOutboxApp({ database, handlers: { slow: () => later.pass() } });
+  });
+  afterAll(() => Promise.all([sleeper.close(), successor.close()]));
+
+  let later: Barrier;
+  beforeEach(() => {
+    later = barrier();
+  });
+
+  it.each([
+    ['succeeds', undefined],
+    ['fails', new Error('too late')],
+  ])('and %s changes nothing', async (_, error) => {
+    trouble = error;
+    const id = await sleeper.add('slow');
+    const lost = sleeper.deliver();
+    await gate.arrived();
+    await makeDue(database, id);
+    const taken = successor.deliver();
+    await later.arrived();
+
+    const before = await message(database, id);
+    expect(before).toMatchObject({ attempts: 2 });
+    gate.open();
+    await lost;
+    expect(await message(database, id)).toEqual(before);
+    expect(successor.logger.warnings).toContainEqual(
+      expect.stringMatching(`Message ${id} .* was claimed by another worker`),
+    );
+
+    later.open();
+    expect(await taken).toBe(1);
+    expect(await message(database, id)).toBeUndefined();
+  });
+});

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { startPostgresProxy, type PostgresProxy } from '../support/postgres-proxy.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
+import { message, messages } from './messages.js';
+import { startOutboxApp, working, type OutboxApp } from './outbox-app.js';
+import { CLAIM, DELIVERED, FAILED } from './statements.js';
+
+let database: TestDatabase;
+let proxy: PostgresProxy;
+let app: OutboxApp;
+let web: OutboxApp;
+const attempts: number[] = [];
+let broken = false;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  proxy = await startPostgresProxy(database.url);
+  web = await startOutboxApp({ database });
+  app = await startOutboxApp({
+    database,
+    dataSource: { url: proxy.url },
+    handlers: {
+      orders: ({ attempt }) => {
+        attempts.push(attempt);
+        if (broken) throw new Error('no');
+      },
+    },
+    idempotency: working(),
+  });
+  attempts.length = 0;
+  broken = false;
+});
+afterEach(async () => {
+  await Promise.all([app.close(), web.close()]);
+  await proxy.close();
+  await database.drop();
+});
+
+describe('The connection breaks', () => {
+  it('after a claim, before the worker hears of it: the messages need not wait for a lease', async () => {
+    const lost = proxy.loseReply(CLAIM);
+    await web.add('orders');
+    await lost;
+    await until(async () => (await messages(database)).length === 0);
+    expect(attempts).toEqual([1]); // nobody had tried yet
+  });
+
+  it.each(['loseStatement', 'loseReply'] as const)(
+    'at the note that a message was delivered (%s): it is not delivered again',
+    async (fault) => {
+      const lost = proxy[fault](DELIVERED);
+      await web.add('orders');
+      await lost;
+      await until(async () => (await messages(database)).length === 0);
+      expect(attempts).toEqual([1]);
+      expect(app.logger.warnings.filter((text) => text.includes('another worker'))).toEqual([]);
+    },
+  );
+
+  it.each(['loseStatement', 'loseReply'] as const)(
+    'at the note that a delivery failed (%s): it is noted once',
+    async (fault) => {
+      broken = true;
+      const lost = proxy[fault](FAILED);
+      const id = await web.add('orders');
+      await lost;
+      const row = await until(async () => {
+        const found = await message(database, id);
+        return found?.lease_token === null ? found : undefined;
+      });
+      expect(row).toMatchObject({ attempts: 1, last_error: expect.stringContaining('no') });
+      expect(attempts).toEqual([1]);
+    },
+  );
+});

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { startPostgresProxy, type PostgresProxy } from '../support/postgres-proxy.js';
+import { messages } from './messages.js';
+import { startOutboxApp, type OutboxApp } from './outbox-app.js';
+import { CLAIM, DELIVERED } from './statements.js';
+
+let database: TestDatabase;
+let proxy: PostgresProxy;
+let app: OutboxApp;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  proxy = await startPostgresProxy(database.url);
+  app = await startOutboxApp({
+    database,
+    dataSource: { url: proxy.url },
+    handlers: { orders: () => undefined },
+  });
+});
+beforeEach(() => {
+  proxy.statements.length = 0;
+});
+afterAll(async () => {
+  await app.close();
+  await proxy.close();
+  await database.drop();
+});
+
+const sent = () => proxy.statements.map(({ sql }) => sql.trim().split(/\s+/).slice(0, 3).join(' '));
+
+describe('The outbox takes', () => {
+  it('one statement of the transaction that adds a message, and no NOTIFY', async () => {
+    await app.add('orders', 1);
+    await app.add('orders', 2, { orderingKey: 'a' });
+    expect(sent()).toEqual([
+      ...['START TRANSACTION', 'WITH turn AS', 'COMMIT'],
+      ...['START TRANSACTION', 'WITH turn AS', 'COMMIT'],
+    ]);
+    expect(proxy.count(/NOTIFY|LISTEN/i)).toBe(0);
+  });
+
+  it('two statements for a message: claimed, and delivered', async () => {
+    await database.query('TRUNCATE idempotency_outbox');
+    await app.add('orders');
+    proxy.statements.length = 0;
+    await app.deliver();
+    expect(proxy.count(CLAIM)).toBe(1);
+    expect(proxy.count(DELIVERED)).toBe(1);
+    expect(proxy.statements).toHaveLength(2);
+  });
+
+  it('a few statements for many messages', async () => {
+    await app.dataSource.transaction(async (tx) => {
+      for (let i = 0; i < 50; i += 1) await app.outbox.add(tx, 'orders', i);
+    });
+    proxy.statements.length = 0;
+    expect(await app.deliver()).toBe(50);
+    expect(await messages(database)).toEqual([]);
+    expect(proxy.count(CLAIM)).toBe(1);
+    expect(proxy.count(DELIVERED)).toBeLessThanOrEqual(5);
+  });
+
+  it('one statement for a look that finds nothing', async () => {
+    expect(await app.deliver()).toBe(0);
+    expect(proxy.statements).toHaveLength(1);
+  });
+
+  it('none at all in a process that has no handlers', async () => {
+    const web = await startOutboxApp({ database, dataSource: { url: proxy.url } });
+    proxy.statements.length = 0;
+    expect(await web.deliver()).toBe(0);
+    expect(proxy.statements).toEqual([]);
+    await web.close();
+  });
+});

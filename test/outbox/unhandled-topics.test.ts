@@ -1,0 +1,56 @@
+import { Logger } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { Database } from '../../lib/keys/database.js';
+import { OutboxStore } from '../../lib/outbox/outbox-store.js';
+import { UnhandledTopics } from '../../lib/outbox/unhandled-topics.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { recordingLogger } from '../support/recording-logger.js';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+let store: OutboxStore;
+const logger = recordingLogger();
+
+beforeAll(async () => {
+  Logger.overrideLogger(logger);
+  database = await createTestDatabase();
+  dataSource = await new DataSource({ ...database.dataSourceOptions }).initialize();
+  store = new OutboxStore(new Database(dataSource, 10_000));
+  await database.query(
+    `INSERT INTO idempotency_outbox (id, topic, available_at, dead_at)
+     VALUES (gen_random_uuid(), 'old.mails', now() - interval '2 minutes', NULL),
+            (gen_random_uuid(), 'old.mails', now() - interval '2 minutes', NULL),
+            (gen_random_uuid(), 'orders', now() - interval '2 minutes', NULL),
+            (gen_random_uuid(), 'new.mails', now() - interval '2 seconds', NULL),
+            (gen_random_uuid(), 'dead.mails', now() - interval '2 minutes', now())`,
+  );
+});
+beforeEach(() => {
+  logger.warnings.length = 0;
+});
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+it('Messages that wait for long and have no handler are found, and no others', async () => {
+  expect(await store.overdueTopics(['orders'], 60_000)).toEqual([{ topic: 'old.mails', count: 2 }]);
+});
+
+it('They are reported once per topic', async () => {
+  const unhandled = new UnhandledTopics(store, 0);
+  await unhandled.report(['orders']);
+  await unhandled.report(['orders']);
+  expect(logger.warnings.filter((text) => text.includes('old.mails'))).toEqual([
+    expect.stringMatching(
+      /^2 message\(s\) for "old\.mails" wait, .* @OutboxHandler\('old\.mails'\)/,
+    ),
+  ]);
+});
+
+it('A process that has just started does not ask, nor one that delivers every topic', async () => {
+  await new UnhandledTopics(store).report(['orders']);
+  await new UnhandledTopics(store, 0).report(undefined);
+  expect(logger.warnings).toEqual([]);
+});

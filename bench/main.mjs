@@ -4,6 +4,9 @@
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 import { parseArgs } from 'node:util';
 
+// So that what was started and compiled is cleared away.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },

@@ -1,6 +1,3 @@
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Progress } from './progress.mjs';
 import { figure, table } from './report/format.mjs';
 import { Stage } from './setup/stage.mjs';
@@ -17,6 +14,7 @@ const subjects = {
 const WARM_UP = 2_000;
 const DURATION = 5_000;
 const MOST_ROWS = 30;
+const STATEMENT_COLUMNS = ['statement', 'calls', 'rows', 'plan ms', 'run ms', 'WAL bytes'];
 
 /**
  * Where our server and PostgreSQL spend their time under load.
@@ -27,52 +25,40 @@ export async function profile(name) {
   const subject = Object.hasOwn(subjects, name) && subjects[/** @type {keyof subjects} */ (name)];
   if (!subject) throw new Error(`--profile takes one of: ${Object.keys(subjects).join(', ')}.`);
   const progress = new Progress();
-  const folder = await mkdtemp(join(tmpdir(), 'bench-profile-'));
   const stage = await Stage.set(['ours'], (line) => progress.say(line));
   try {
     const observed = await stage.database.observe();
-    const server = await stage.start('ours', 'fastify', {
-      execArgv: ['--cpu-prof', `--cpu-prof-dir=${folder}`],
-    });
+    const server = await stage.start('ours', 'fastify');
     const job = { replay: false, ...subject, ports: [server.port] };
     progress.say(`profiling: ${name}`);
     if (job.replay) await stage.load.run({ ...job, kind: 'finish', duration: 0 });
     await stage.load.run({ ...job, kind: 'load', duration: WARM_UP });
-    await stage.database.forgetObserved();
+    if (observed) await stage.database.forgetObserved();
+    await server.ask('startProfile');
     const result = await stage.load.run({ ...job, kind: 'load', duration: DURATION });
+    const { selfTimes, idle } = selfTimesOf(await server.ask('stopProfile'));
     const statements = observed ? await stage.database.observed() : [];
-    // The profile is written when the process ends.
-    await server.stop();
     progress.end();
 
-    const [file] = await readdir(folder);
-    const { selfTimes, idle } = selfTimesOf(
-      JSON.parse(await readFile(join(folder, `${file}`), 'utf8')),
-    );
     console.log(`${name}: ${figure(result.perSecond)} requests/s, p50 ${figure(result.p50)} ms`);
-    console.log(`idle: ${share(idle)} of the time; the rest, by function:\n`);
+    console.log(`The process was idle for ${share(idle)} of the time. The rest, by function:\n`);
     console.log(
       table(
         ['function', 'of the busy time'],
         topOf(selfTimes, ({ title }) => title),
       ),
     );
-    console.log('\nby package:\n');
+    console.log('\nBy package:\n');
     console.log(
       table(
         ['package', 'of the busy time'],
         topOf(selfTimes, ({ owner }) => owner),
       ),
     );
-    console.log(
-      observed ? '\nin PostgreSQL, per call:\n' : '\nPostgreSQL has no pg_stat_statements.',
-    );
-    console.log(
-      table(['statement', 'calls', 'rows', 'planning ms', 'execution ms', 'WAL bytes'], statements),
-    );
+    console.log(observed ? '\nIn PostgreSQL, per call:\n' : '\nNo statistics of PostgreSQL.');
+    if (observed) console.log(table(STATEMENT_COLUMNS, statements));
   } finally {
     await stage.strike();
-    await rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -93,7 +79,8 @@ function selfTimesOf({ nodes, samples, timeDeltas }) {
   const frames = [...byId.values()];
   const total = frames.reduce((sum, { time }) => sum + time, 0);
   const idle = frames.filter(({ functionName }) => functionName === '(idle)');
-  const busy = frames.filter(({ functionName }) => functionName !== '(idle)');
+  // The call of the inspector that starts the profile is not the server's own work.
+  const busy = frames.filter(({ functionName }) => !['(idle)', 'dispatch'].includes(functionName));
   return {
     idle: idle.reduce((sum, { time }) => sum + time, 0) / total,
     selfTimes: busy.map(({ functionName, url, lineNumber, time }) => {

@@ -1,17 +1,9 @@
 import { nameOf } from './measures.mjs';
+import { takeSample } from './sample.mjs';
 
 /** @typedef {import('./measures.mjs').Measure} Measure */
 
-/**
- * @typedef {object} Sample one measure in one round; all but the first three are per request
- * @property {number} perSecond requests, or durable steps where those are counted
- * @property {number} p50 milliseconds
- * @property {number} p99 milliseconds
- * @property {number} cpu milliseconds of the Node process
- * @property {number} statements
- * @property {number} transactions
- * @property {number} log bytes that PostgreSQL wrote ahead
- */
+/** @typedef {import('./sample.mjs').Sample} Sample */
 
 /**
  * @typedef {object} Times
@@ -89,8 +81,10 @@ export class Rounds {
     for (const measure of this.measures) {
       this.progress.step(`warming up: ${measure.label} (${measure.platform})`);
       await this.#guard(measure, async (server) => {
-        if (measure.replay) await this.stage.load.run(jobOf('finish', measure, server, 0));
-        await this.stage.load.run(jobOf('load', measure, server, duration));
+        const { load } = this.stage;
+        const ports = [server.port];
+        if (measure.replay) await load.run({ ...jobOf('finish', measure, 0), ports });
+        await load.run({ ...jobOf('load', measure, duration), ports });
       });
     }
   }
@@ -130,20 +124,10 @@ export class Rounds {
    * @returns {Promise<Sample>}
    */
   async #sample(measure, server, duration) {
-    const { database, load } = this.stage;
-    const window = measure.steps ? duration * WIDER : duration;
-    const [before, logBefore] = [await server.usage(), await database.writtenLog()];
-    const { total, perSecond, p50, p99 } = await load.run(jobOf('load', measure, server, window));
-    const [after, logAfter] = [await server.usage(), await database.writtenLog()];
-    return {
-      perSecond: perSecond * (measure.steps ?? 1),
-      p50,
-      p99,
-      cpu: (after.cpu - before.cpu) / total,
-      statements: (after.statements - before.statements) / total,
-      transactions: (after.transactions - before.transactions) / total,
-      log: server.usesDatabase ? (logAfter - logBefore) / total : 0,
-    };
+    const { steps } = measure;
+    const window = steps ? duration * WIDER : duration;
+    const sample = await takeSample(this.stage, [server], jobOf('load', measure, window));
+    return { ...sample, perSecond: sample.perSecond * (steps ?? 1) };
   }
 
   /**
@@ -177,10 +161,8 @@ function serverOf({ contender, platform }) {
 /**
  * @param {'load' | 'finish'} kind
  * @param {Measure} measure
- * @param {import('./setup/server.mjs').Server} server
  * @param {number} duration
- * @returns {import('./load/generator.mjs').Job}
  */
-function jobOf(kind, { path, connections, replay = false }, { port }, duration) {
-  return { kind, ports: [port], path, connections, replay, duration };
+function jobOf(kind, { path, connections, replay = false }, duration) {
+  return { kind, path, connections, replay, duration };
 }

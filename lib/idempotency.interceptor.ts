@@ -17,6 +17,7 @@ import { Reservations } from './keys/reservations.js';
 import { PhaseJournal } from './phases/phase-journal.js';
 import { readRequest, type IncomingRequest } from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';
+import { keyTime } from './request/key-time.js';
 import { requestContext, type RequestContext } from './request/request-context.js';
 import { readScope } from './request/scope.js';
 import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
@@ -85,9 +86,21 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const route = this.http.platform.routePattern(request);
     const { endpoint, fingerprint } = await readRequest(request, route, policy, context);
     const { lease, retention, onAbandoned, onExpired } = policy;
+    const madeAt = policy.staleKeys === 'reject' ? keyTime(key) : undefined;
     const owner = randomUUID();
     return this.reservations.claim(
-      { scope, endpoint, key, fingerprint, owner, lease, retention, onAbandoned, onExpired },
+      {
+        scope,
+        endpoint,
+        key,
+        fingerprint,
+        owner,
+        lease,
+        retention,
+        onAbandoned,
+        onExpired,
+        madeAt,
+      },
       policy,
     );
   }

@@ -108,6 +108,15 @@ export interface IdempotencyPolicy {
   onExpired?: 'forget' | 'gone';
 
   /**
+   * What a key gets that is not on record and whose own time (a UUIDv7 or a
+   * ULID tells it) is further back than `retention`: it may be a late retry of
+   * something that was forgotten. `'reject'` answers 410 instead of running it
+   * as a new operation. Other keys are not affected.
+   * @default 'accept'
+   */
+  staleKeys?: 'accept' | 'reject';
+
+  /**
    * Decides whether an answer is final, that is stored and replayed. An answer
    * that is not final leaves the key open for a retry.
    * @default below 500, except 408, 425 and 429; 5xx as `onServerError` says

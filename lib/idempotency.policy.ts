@@ -28,6 +28,7 @@ const DEFAULTS = {
   onAbandoned: 'unknown',
   onServerError: 'retry',
   onExpired: 'forget',
+  staleKeys: 'accept',
   maxResponseBytes: 1024 * 1024,
 } as const satisfies IdempotencyPolicy;
 
@@ -45,6 +46,7 @@ const CHOICES = {
   onAbandoned: ['resume', 'unknown'],
   onServerError: ['retry', 'store', 'unknown'],
   onExpired: ['forget', 'gone'],
+  staleKeys: ['accept', 'reject'],
 } as const;
 
 /** A wrong type here would only show when the handler is already through. */

@@ -50,7 +50,12 @@ export const providers: Provider[] = [
     useFactory: (keys: KeyStore) => new WaitingRoom(keys),
     inject: [KeyStore],
   },
-  { provide: KeyBatches, useFactory: (keys: KeyStore) => new KeyBatches(keys), inject: [KeyStore] },
+  {
+    provide: KeyBatches,
+    useFactory: (keys: KeyStore, { storeTimeout }: IdempotencySettings) =>
+      new KeyBatches(keys, storeTimeout),
+    inject: [KeyStore, IdempotencySettings],
+  },
   {
     provide: Reservations,
     useFactory: (

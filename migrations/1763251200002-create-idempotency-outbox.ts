@@ -51,7 +51,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
       CREATE INDEX "ix_idempotency_outbox_due" ON ${outbox} ("available_at", "position")
         WHERE dead_at IS NULL
     `);
-    // Serves the question whether an earlier message of the same ordering key waits.
+    // Serves the question which message of an ordering key is the first one.
     await queryRunner.query(`
       CREATE INDEX "ix_idempotency_outbox_order" ON ${outbox} ("ordering_key", "position")
         WHERE ordering_key IS NOT NULL AND dead_at IS NULL

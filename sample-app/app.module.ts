@@ -23,6 +23,7 @@ export class AppModule {
           // The user, not the token: a refreshed token must find its keys again.
           scope: (request: AuthenticatedRequest) => request.user?.id,
           lease: configuration.lease,
+          ...(configuration.maintenance === false && { maintenance: false }),
         }),
         PaymentsModule.forRoot({
           url: configuration.paymentsUrl,

@@ -11,6 +11,12 @@ export interface Configuration {
    * wait after a crash.
    */
   lease: string;
+  /**
+   * Whether this process also does the work that goes on without a client, such
+   * as sending receipts. Another process of the app may do it instead.
+   * @default true
+   */
+  maintenance?: boolean;
 }
 
 export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
@@ -21,6 +27,7 @@ export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
     paymentsUrl: required(env, 'PAYMENTS_URL'),
     paymentsTimeoutMs: Number(env['PAYMENTS_TIMEOUT_MS'] ?? 10_000),
     lease: env['LEASE'] ?? '30s',
+    maintenance: env['MAINTENANCE'] !== 'off',
   };
 }
 

@@ -19,7 +19,7 @@ const inTransactions = DBOS.registerWorkflow(
     for (const step of STEPS) {
       await data.runTransaction(async () => ({ done: step }), {
         name: step,
-        isolationLevel: 'READ COMMITTED',
+        isolationLevel: 'read committed',
       });
     }
     return accept(payment);

@@ -6,6 +6,7 @@ import { AtomicPhase, IdempotencyModule, Idempotent } from 'nestjs-atomic-idempo
 import { idempotencyMigrations } from 'nestjs-atomic-idempotency/migrations';
 import { dataSource } from './data-source.js';
 import { accept, type Payment } from './payment.js';
+import { profiling } from './profiling.js';
 import { roundTrips } from './round-trips.js';
 import { serve } from './serve.js';
 import { countStatements } from './statement-counter.js';
@@ -72,4 +73,4 @@ class PaymentsController {
 class AppModule {}
 
 const counted = countStatements();
-await serve(AppModule, { statements: counted, roundTrips });
+await serve(AppModule, { statements: counted, roundTrips, ...profiling });

@@ -19,14 +19,15 @@ export async function serve(module: Type, questions: Questions = {}): Promise<vo
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as { port: number };
 
-  const answers: Questions = { cpu: () => process.cpuUsage(), ...questions };
-  process.on('message', async ({ id, question, argument }: Question) => {
+  const known: Questions = { cpu: () => process.cpuUsage(), ...questions };
+  const answer = async ({ id, question, argument }: Question) => {
     try {
-      process.send!({ id, answer: await answers[question]!(argument, app) });
+      process.send!({ id, answer: await known[question]!(argument, app) });
     } catch (error) {
       process.send!({ id, error: String(error) });
     }
-  });
+  };
+  process.on('message', (question: Question) => void answer(question));
   // Not app.close(): what is still on its way has no one to go to.
   process.once('disconnect', () => process.exit());
   process.send!({ port });

@@ -6,7 +6,7 @@ import { freshKey, requestsTo } from './requests.mjs';
 
 /** Not counted: the connections start in step and spread out only with time. */
 const RAMP = 100;
-/** How many keys are replayed in turn. */
+/** How many keys are replayed in turn, unless a job says otherwise. */
 const REPLAYED_KEYS = 2_000;
 
 /**
@@ -17,6 +17,7 @@ const REPLAYED_KEYS = 2_000;
  * @property {number} connections
  * @property {number} duration milliseconds
  * @property {boolean} [replay] send the keys that `finish` has finished, again and again
+ * @property {number} [replayedKeys] how many keys `finish` finishes
  * @property {number} [noteSize] bytes to add to the body
  */
 
@@ -33,14 +34,17 @@ const kinds = { load, finish, burst };
 /** @type {Map<string, Map<string, Buffer>>} by server, the finished keys and their answers */
 const finished = new Map();
 
-process.on('message', async (/** @type {Job} */ job) => {
+process.on('message', (/** @type {Job} */ job) => void run(job));
+process.once('disconnect', () => process.exit());
+
+/** @param {Job} job */
+async function run(job) {
   try {
     process.send?.({ result: await kinds[job.kind](job) });
   } catch (error) {
     process.send?.({ error: error instanceof Error ? error.message : String(error) });
   }
-});
-process.once('disconnect', () => process.exit());
+}
 
 /**
  * Each connection sends its next request when the last one is answered.
@@ -133,7 +137,7 @@ async function finish(job) {
   /** @type {Map<string, Buffer>} */
   const known = new Map();
   const request = requestsTo(job.path, job.noteSize);
-  let left = REPLAYED_KEYS;
+  let left = job.replayedKeys ?? REPLAYED_KEYS;
   const drive = async (/** @type {HttpConnection} */ connection) => {
     while (left-- > 0) {
       const key = freshKey();

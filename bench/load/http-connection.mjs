@@ -75,7 +75,7 @@ export class HttpConnection {
     const bytes = this.#whole();
     const end = bytes.indexOf('\r\n\r\n');
     if (end === -1) return;
-    const head = bytes.latin1Slice(0, end);
+    const head = bytes.toString('latin1', 0, end);
     const length = /\r\ncontent-length: *(\d+)/i.exec(head);
     if (!length) return this.#fail(new Error(`An answer without a length:\n${head}`));
     this.#status = Number(head.slice(9, 12));

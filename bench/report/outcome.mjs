@@ -1,5 +1,6 @@
 import os from 'node:os';
 import { nameOf } from '../measures.mjs';
+import { valuesOf } from '../sample.mjs';
 import { summarize } from '../statistics.mjs';
 
 /** @typedef {import('../statistics.mjs').Summary} Summary */
@@ -7,7 +8,7 @@ import { summarize } from '../statistics.mjs';
 /**
  * @typedef {import('../measures.mjs').Measure & {
  *   failure?: string,
- *   values?: Record<keyof import('../rounds.mjs').Sample, Summary>,
+ *   values?: import('../sample.mjs').Values,
  * }} Row
  */
 
@@ -67,11 +68,5 @@ function rowOf({ samples, failures }, measure) {
   const failure = failures.get(nameOf(measure));
   const taken = samples.get(nameOf(measure));
   if (failure !== undefined || !taken) return { ...measure, failure: failure ?? 'not measured' };
-  const columns = /** @type {(keyof import('../rounds.mjs').Sample)[]} */ (
-    Object.keys(taken[0] ?? {})
-  );
-  const values = Object.fromEntries(
-    columns.map((column) => [column, summarize(taken.map((sample) => sample[column]))]),
-  );
-  return { ...measure, values: /** @type {Required<Row>['values']} */ (values) };
+  return { ...measure, values: valuesOf(taken) };
 }

@@ -1,10 +1,11 @@
 // Compiles the library and the contenders with the compiler and the options that
 // the package is published with, file by file and without a type check. Not taken
 // from `dist`, which may be older than the sources.
-import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { rmSync } from 'node:fs';
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
+import { isAlive } from '../../sample-app/database/is-alive.mjs';
 import { places } from './places.mjs';
 
 /**
@@ -23,13 +24,24 @@ export async function build(wanted) {
   for (const place of wanted) {
     const target = buildFolder(place);
     process.once('exit', () => rmSync(target, { recursive: true, force: true }));
-    await rm(target, { recursive: true, force: true });
+    await removeAbandoned(dirname(target));
     await compile(join(places.bench, 'contenders'), join(target, 'contenders'), options);
     if (place === 'root') {
       await compile(join(places.root, 'lib'), join(target, 'lib'), options);
       await compile(join(places.root, 'migrations'), join(target, 'migrations'), options);
     }
     await writeFile(join(target, 'package.json'), JSON.stringify(await manifest(place)));
+  }
+}
+
+/**
+ * What killed runs have left behind.
+ *
+ * @param {string} builds
+ */
+async function removeAbandoned(builds) {
+  for (const name of await readdir(builds).catch(() => [])) {
+    if (!isAlive(Number(name))) await rm(join(builds, name), { recursive: true, force: true });
   }
 }
 

@@ -74,7 +74,9 @@ export class Server {
     const id = ++this.#questions;
     return new Promise((resolve, reject) => {
       this.#open.set(id, { resolve, reject });
-      this.child.send({ id, question, argument });
+      this.child.send({ id, question, argument }, (error) => {
+        if (error) reject(error);
+      });
     });
   }
 

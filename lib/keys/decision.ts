@@ -13,12 +13,14 @@ export type Decision =
   | { kind: 'mismatch' }
   | { kind: 'unknown'; reconcileIn: number | null }
   | { kind: 'gone' }
+  /** Made longer ago than keys are kept, so nobody can tell whether it was used before. */
+  | { kind: 'stale' }
   /** Finished, but the answer cannot be shown again. */
   | { kind: 'unavailable'; status: number | null };
 
 /** What has to happen to a found key before the request can be answered. */
 export type Step =
-  | Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' }>
+  | Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' | 'stale' }>
   /** An attempt runs it now. */
   | { kind: 'running'; runningFor: number }
   | { kind: 'pending'; runningFor: number }

@@ -3,6 +3,9 @@ import { RESPONSE_VERSION } from './key-store.js';
 // What the reaper and the operator do alike to a key that is to be forgotten.
 // Fragments of SQL; `k` is the row of the key.
 
+/** In `last_error_code` of a completed key: nobody finished it, and its answer says so. */
+export const ABANDONED = 'abandoned';
+
 /** How long the key was to be remembered: what comes next is remembered as long again. */
 const WINDOW = `(k.expires_at - coalesce(k.completed_at, k.created_at))`;
 

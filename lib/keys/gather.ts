@@ -7,6 +7,8 @@ export interface GatherOptions<In> {
   bytes: number;
   /** The most items that wait. Beyond it, requests are refused rather than memory filled. */
   queue: number;
+  /** The longest that an item waits for its departure, in milliseconds. @default for ever */
+  wait?: number;
   weigh: (item: In) => number;
 }
 
@@ -18,6 +20,7 @@ const MOST_FLIGHTS = 4;
 
 interface Passenger<In, Out> {
   item: In;
+  since: number;
   resolve: (out: Out) => void;
   reject: (error: unknown) => void;
 }
@@ -33,6 +36,7 @@ export class Gather<In, Out> {
   private flights = 0;
   /** Flights that others do not wait for any more. */
   private late = 0;
+  private watching = false;
 
   /** @param send gets at least one item and returns one result for each, in order */
   constructor(
@@ -46,9 +50,32 @@ export class Gather<In, Out> {
         reject(new StoreUnavailableError('Too many requests wait for the database.'));
         return;
       }
-      this.waiting.push({ item, resolve, reject });
+      this.waiting.push({ item, since: performance.now(), resolve, reject });
       this.depart();
+      this.watch();
     });
+  }
+
+  /**
+   * Refuses what has waited too long. Flights that are stuck end one by one, so
+   * without this a long queue would be answered long after its clients have left.
+   */
+  private watch(): void {
+    const { wait = Infinity } = this.options;
+    const [oldest] = this.waiting;
+    if (!oldest || wait === Infinity || this.watching) return;
+    this.watching = true;
+    const expire = () => {
+      this.watching = false;
+      const now = performance.now();
+      const patient = this.waiting.findIndex(({ since }) => now - since < wait);
+      const expired = this.waiting.splice(0, patient < 0 ? this.waiting.length : patient);
+      for (const { reject } of expired) {
+        reject(new StoreUnavailableError(`No statement could be sent within ${wait} ms.`));
+      }
+      this.watch();
+    };
+    setTimeout(expire, oldest.since + wait - performance.now()).unref();
   }
 
   private depart(): void {

@@ -13,11 +13,13 @@ export class KeyBatches {
   private readonly reservations: Gather<Reservation, ReserveResult>;
   private readonly endings: Gather<Ending, { expiresAt: Date | null } | undefined>;
 
-  constructor(keys: KeyStore) {
+  /** @param wait how long a request waits for its statement to be sent, in milliseconds */
+  constructor(keys: KeyStore, wait: number) {
     this.reservations = new Gather((batch) => keys.reserve(batch), {
       size: SIZE,
       bytes: BYTES,
       queue: QUEUE,
+      wait,
       weigh: ({ scope, key }) => scope.length + key.length + 100,
     });
     this.endings = new Gather(
@@ -29,6 +31,7 @@ export class KeyBatches {
         size: SIZE,
         bytes: BYTES,
         queue: QUEUE,
+        wait,
         weigh: ({ responseBody }) => (responseBody?.length ?? 0) + 300,
       },
     );

@@ -5,6 +5,9 @@ import type { KeyStatus } from './key-status.js';
 /** The version of the stored answer's format, in `response_version`. */
 export const RESPONSE_VERSION = 1;
 
+/** How far a client's clock may be behind the database's before its new keys look old. */
+const CLOCK_SKEW = '5 seconds';
+
 /** A request for the right to run a key. */
 export interface Reservation {
   scope: string;
@@ -17,6 +20,8 @@ export interface Reservation {
   retention: number | null;
   onAbandoned: 'resume' | 'unknown';
   onExpired: 'forget' | 'gone';
+  /** When the client made the key, in milliseconds. A new key that is older than its retention is refused. */
+  madeAt?: number | undefined;
 }
 
 /** A key as a statement found it. Everything about time was compared on the database's clock. */
@@ -48,7 +53,9 @@ export type ReserveResult =
   | { kind: 'reserved'; id: string; expiresAt: Date | null }
   | { kind: 'found'; key: FoundKey }
   /** Lost the insert and could not see the winner's row: reserve again. */
-  | { kind: 'missed' };
+  | { kind: 'missed' }
+  /** Not there, and made so long ago that it may have been there. */
+  | { kind: 'stale' };
 
 /** How an attempt ended. */
 export interface Ending {
@@ -88,11 +95,11 @@ export class KeyStore {
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
     const rows = await this.database.query<ReserveRow>(
       `WITH wanted AS (
-         SELECT *
+         SELECT *, coalesce(to_timestamp((made_at + retention) / 1000) < now() - interval '${CLOCK_SKEW}', false) AS stale
          FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[],
-                     $8::text[], $9::text[])
+                     $8::text[], $9::text[], $10::float8[])
            WITH ORDINALITY
-           AS w (scope, endpoint, key, fingerprint, owner, lease, retention, on_abandoned, on_expired, position)
+           AS w (scope, endpoint, key, fingerprint, owner, lease, retention, on_abandoned, on_expired, made_at, position)
        ), reserved AS (
          INSERT INTO ${this.keys}
            (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired)
@@ -100,11 +107,12 @@ export class KeyStore {
                 now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond',
                 on_abandoned, on_expired
          FROM wanted
+         WHERE NOT stale
          ORDER BY scope, endpoint, key
          ON CONFLICT (scope, endpoint, key) DO NOTHING
          RETURNING id, owner, expires_at
        )
-       SELECT w.position::int AS "position",
+       SELECT w.position::int AS "position", w.stale,
               r.id AS "reservedId",
               coalesce(r.expires_at, k.expires_at) AS "expiresAt",
               k.id, k.fingerprint, k.status, k.owner, k.attempt,
@@ -137,6 +145,7 @@ export class KeyStore {
         wanted.map((w) => w.retention),
         wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
         wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
+        wanted.map((w) => w.madeAt ?? null),
       ],
     );
     return rows.map(toReserveResult);
@@ -351,6 +360,7 @@ export class KeyStore {
 
 interface ReserveRow extends Omit<FoundKey, 'answer'> {
   reservedId: string | null;
+  stale: boolean;
   responseVersion: number | null;
   responseHeaders: Record<string, string | string[]> | null;
   responseBody: Buffer | null;
@@ -360,7 +370,7 @@ function toReserveResult(row: ReserveRow): ReserveResult {
   if (row.reservedId !== null) {
     return { kind: 'reserved', id: row.reservedId, expiresAt: row.expiresAt };
   }
-  if (row.id === null) return { kind: 'missed' };
+  if (row.id === null) return { kind: row.stale ? 'stale' : 'missed' };
   const { responseVersion, responseStatus, responseHeaders, responseBody } = row;
   const readable =
     responseVersion === RESPONSE_VERSION && responseStatus !== null && responseBody !== null;

@@ -2,7 +2,7 @@ import { OPERATION_FINISHED } from '../phases/phase-store.js';
 import type { Answer } from '../response/answer.js';
 import type { Database } from './database.js';
 import { doubtOf } from './doubt.js';
-import { answerWith, BURY } from './expiry.js';
+import { ABANDONED, answerWith, BURY } from './expiry.js';
 
 /** What becomes of a key past its retention. */
 export type Fate =
@@ -85,7 +85,7 @@ export class ReaperStore {
        ), phases_of_buried AS (
          DELETE FROM ${this.phases} p WHERE p.key_id ${having('buried')}
        ), closed AS (
-         UPDATE ${this.keys} k SET ${answerWith(1)}, last_error_code = 'abandoned' WHERE k.id ${having('closed')}
+         UPDATE ${this.keys} k SET ${answerWith(1)}, last_error_code = '${ABANDONED}' WHERE k.id ${having('closed')}
        ), overdue AS (
          UPDATE ${this.keys} k
          SET last_error_code = 'overdue', resume_after = least(resume_after, now()),

@@ -70,6 +70,7 @@ export class Reservations {
         return this.run(reservation, policy, { ...result, number: 1, recoveryPoint: 'started' });
       }
       if (result.kind === 'missed') continue;
+      if (result.kind === 'stale') return result;
 
       const { key } = result;
       const step = decide(key, reservation, policy);

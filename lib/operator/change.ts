@@ -35,7 +35,7 @@ export type Refusal =
   | 'not_finished'
   /** The work is finished already. */
   | 'finished'
-  /** It is a tombstone already. */
+  /** Its life was ended already: it is a tombstone, or closed with 408. */
   | 'expired'
   /** Nobody but its client can go on with it. */
   | 'no_operation'

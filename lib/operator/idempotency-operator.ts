@@ -15,7 +15,7 @@ import {
   type SeenForDecision,
   type Written,
 } from './operator-store.js';
-import { doubtful, isFinished, running, unresolved } from './refusals.js';
+import { doubtful, isFinished, running, unresolved, wasClosed } from './refusals.js';
 import { settlementOf, type Resolution } from './settlement.js';
 
 /** What is decided about an unknown key that has no foreign call in doubt. */
@@ -116,8 +116,7 @@ export class IdempotencyOperator {
         "Tell { outcome: 'completed', answer: { status, body } } or { outcome: 'retryable' }.",
       );
     }
-    const answer =
-      resolution.outcome === 'completed' ? answerFrom(resolution.answer) : undefined;
+    const answer = resolution.outcome === 'completed' ? answerFrom(resolution.answer) : undefined;
     if (typeof answer === 'string')
       return refuse('invalid', `The answer cannot be used: ${answer}`);
     return this.decideKey(id, by, (seen, actor) => {
@@ -187,9 +186,10 @@ export class IdempotencyOperator {
    */
   async expire(id: string, by: By): Promise<Change> {
     return this.decideKey(id, by, (seen, actor) => {
+      if (seen.status === 'expired' || wasClosed(seen)) {
+        return refuse('expired', `Key ${seen.id} has been ended before its time already.`);
+      }
       if (isFinished(seen)) return this.store.bury(seen, actor);
-      if (seen.status === 'expired')
-        return refuse('expired', `Key ${seen.id} is a tombstone already.`);
       if (seen.status === 'unknown') return unresolved(seen);
       if (seen.phase !== null) return doubtful(seen);
       return this.store.close(seen, this.abandoned, actor);

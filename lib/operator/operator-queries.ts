@@ -72,16 +72,19 @@ export class OperatorQueries {
     const { statuses, scope, key, effectKey, olderThan, youngerThan, after, limit } = search;
     const rows = await this.database.query<SummaryRow>(
       `SELECT ${SUMMARY}
-       FROM ${from} k
+       FROM (
+         SELECT * FROM ${from} walked
+         WHERE id > $1
+           AND ($2::text IS NULL OR scope = $2) AND ($3::text IS NULL OR key = $3)
+           AND ($4::uuid IS NULL OR id IN (SELECT key_id FROM ${this.phases} WHERE effect_key = $4))
+           AND ($5::text[] IS NULL OR status = ANY ($5))
+           AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
+           AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
+         ORDER BY id
+         LIMIT $8
+       ) k
        LEFT JOIN LATERAL (${doubtOf(this.phases)}) d ON true
-       WHERE k.id > $1
-         AND ($2::text IS NULL OR k.scope = $2) AND ($3::text IS NULL OR k.key = $3)
-         AND ($4::uuid IS NULL OR k.id IN (SELECT key_id FROM ${this.phases} WHERE effect_key = $4))
-         AND ($5::text[] IS NULL OR k.status = ANY ($5))
-         AND ($6::float8 IS NULL OR k.created_at <= now() - $6 * interval '1 millisecond')
-         AND ($7::float8 IS NULL OR k.created_at >= now() - $7 * interval '1 millisecond')
-       ORDER BY k.id
-       LIMIT $8`,
+       ORDER BY k.id`,
       [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit],
     );
     return rows.map(summaryOf);

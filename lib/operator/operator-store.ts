@@ -1,6 +1,6 @@
 import type { Database } from '../keys/database.js';
 import { doubtOf } from '../keys/doubt.js';
-import { answerWith, BURY } from '../keys/expiry.js';
+import { ABANDONED, answerWith, BURY } from '../keys/expiry.js';
 import type { SeenKey } from '../keys/key-store.js';
 import type { KeyStatus } from '../keys/key-status.js';
 import { RETRY_REQUESTED, SEEN } from '../keys/maintenance-store.js';
@@ -185,8 +185,8 @@ export class OperatorStore {
   close(seen: SeenState, answer: Answer, actor: Actor): Promise<Written | undefined> {
     return this.write(
       seen,
-      { ...actor, action: 'expire', after: stateAfter(seen, 'completed', 'abandoned') },
-      `UPDATE ${this.keys} k SET ${answerWith(FIRST_PARAMETER)}, last_error_code = 'abandoned' WHERE ${FENCE}`,
+      { ...actor, action: 'expire', after: stateAfter(seen, 'completed', ABANDONED) },
+      `UPDATE ${this.keys} k SET ${answerWith(FIRST_PARAMETER)}, last_error_code = '${ABANDONED}' WHERE ${FENCE}`,
       [answer.status, JSON.stringify(answer.headers), answer.body],
     );
   }

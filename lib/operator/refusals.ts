@@ -1,3 +1,4 @@
+import { ABANDONED } from '../keys/expiry.js';
 import { OPERATION_FINISHED } from '../phases/phase-store.js';
 import { refuse, type Refused } from './change.js';
 import type { SeenForDecision } from './operator-store.js';
@@ -8,6 +9,14 @@ export function isFinished({
   lastErrorCode,
 }: Pick<SeenForDecision, 'status' | 'lastErrorCode'>): boolean {
   return status === 'completed' || lastErrorCode === OPERATION_FINISHED;
+}
+
+/** It has no answer of its own, but the one that says that nobody finished it. */
+export function wasClosed({
+  status,
+  lastErrorCode,
+}: Pick<SeenForDecision, 'status' | 'lastErrorCode'>): boolean {
+  return status === 'completed' && lastErrorCode === ABANDONED;
 }
 
 export function running({ id, attempt, lapsed }: SeenForDecision): Refused {

@@ -75,7 +75,10 @@ export class PhaseTransactions {
     { attempt, name }: PhasePlace,
     once: () => Promise<string | undefined>,
   ): Promise<string | undefined> {
+    const patience = attempt?.lease ?? UNKEYED_PATIENCE;
     let lost = false;
+    // From the first failure on: work that takes longer than that is tried again all the same.
+    let deadline: number | undefined;
     try {
       return await persist(
         async () => {
@@ -84,12 +87,14 @@ export class PhaseTransactions {
           return ended ? ended.result : await once();
         },
         {
-          within: attempt?.lease ?? UNKEYED_PATIENCE,
+          within: Infinity,
           again: (error) => {
             if (error instanceof WorkError) return false;
             const disconnected = attempt !== undefined && isConnectionLoss(error);
             lost ||= disconnected;
-            return disconnected || isSerializationConflict(error);
+            deadline ??= performance.now() + patience;
+            const again = disconnected || isSerializationConflict(error);
+            return again && performance.now() < deadline;
           },
         },
       );

@@ -35,6 +35,11 @@ export function refusalOf(
         'expired',
         'The operation with this key was finished and its answer is no longer kept. Use a new key for a new operation.',
       );
+    case 'stale':
+      return new IdempotencyProblem(
+        'expired',
+        'This key was made longer ago than keys are kept, so it may have been used before. Use a new key for a new operation.',
+      );
     case 'unavailable':
       return new IdempotencyProblem(
         'response_unavailable',

@@ -3,45 +3,41 @@ import type {
   ChargeEntry,
   ChargeRequest,
   Ledger,
+  LedgerEntry,
+  ReceiptEntry,
+  ReceiptRequest,
   TransferEntry,
   TransferRequest,
 } from './ledger.js';
+import { OncePerKey } from './once-per-key.js';
 
 /** The card number that never has enough money on it. */
 const DECLINED_CARD = 'card_declined';
 
-/** The same Idempotency-Key came with another request: refused, nothing booked. */
-export class KeyReusedError extends Error {}
-
 /**
- * Books charges and transfers. A charge is booked once per idempotency key, for
- * as long as the ledger exists. A transfer knows no keys: asked twice, it moves
- * the money twice, as many an older interface does.
+ * Books charges, receipts and transfers. A charge is booked, and a receipt is
+ * mailed, once per idempotency key. A transfer knows no keys: asked twice, it
+ * moves the money twice, as many an older interface does.
  */
 export class Cashier {
-  /**
-   * Holds the promise, not the finished entry: a second request that arrives
-   * while the first is still being written must find it.
-   */
-  private readonly chargesByKey = new Map<string, Promise<ChargeEntry>>();
+  private readonly charges = new OncePerKey<ChargeRequest, ChargeEntry>();
+  private readonly receipts = new OncePerKey<ReceiptRequest, ReceiptEntry>();
 
   constructor(private readonly ledger: Ledger) {
     for (const entry of ledger.entries) {
-      if (entry.kind === 'charge') {
-        this.chargesByKey.set(entry.idempotencyKey, Promise.resolve(entry));
-      }
+      if (entry.kind === 'charge') this.charges.remember(entry);
+      if (entry.kind === 'receipt') this.receipts.remember(entry);
     }
   }
 
-  async charge(
+  charge(
     idempotencyKey: string,
     request: ChargeRequest,
     options: { decline: boolean },
   ): Promise<ChargeEntry> {
-    let booking = this.chargesByKey.get(idempotencyKey);
-    if (!booking) {
+    return this.charges.entryOf(idempotencyKey, request, () => {
       const declined = options.decline || request.card === DECLINED_CARD;
-      booking = this.book({
+      return this.book({
         kind: 'charge',
         id: `ch_${randomUUID()}`,
         idempotencyKey,
@@ -49,13 +45,20 @@ export class Cashier {
         ...(declined && { declined: 'insufficient_funds' }),
         createdAt: new Date().toISOString(),
       });
-      this.chargesByKey.set(idempotencyKey, booking);
-    }
-    const charge = await booking;
-    if (!sameCharge(charge, request)) {
-      throw new KeyReusedError(`The key ${idempotencyKey} belongs to the charge ${charge.id}.`);
-    }
-    return charge;
+    });
+  }
+
+  /** The entry in the ledger stands for the mail. */
+  mailReceipt(idempotencyKey: string, request: ReceiptRequest): Promise<ReceiptEntry> {
+    return this.receipts.entryOf(idempotencyKey, request, () =>
+      this.book({
+        kind: 'receipt',
+        id: `rc_${randomUUID()}`,
+        idempotencyKey,
+        ...request,
+        createdAt: new Date().toISOString(),
+      }),
+    );
   }
 
   transfer(request: TransferRequest, options: { decline: boolean }): Promise<TransferEntry> {
@@ -69,20 +72,11 @@ export class Cashier {
   }
 
   async findCharge(idempotencyKey: string): Promise<ChargeEntry | undefined> {
-    return this.chargesByKey.get(idempotencyKey);
+    return this.charges.find(idempotencyKey);
   }
 
-  private async book<E extends ChargeEntry | TransferEntry>(entry: E): Promise<E> {
+  private async book<E extends LedgerEntry>(entry: E): Promise<E> {
     await this.ledger.append(entry);
     return entry;
   }
-}
-
-function sameCharge(charge: ChargeEntry, request: ChargeRequest): boolean {
-  return (
-    charge.amount === request.amount &&
-    charge.currency === request.currency &&
-    charge.card === request.card &&
-    charge.description === request.description
-  );
 }

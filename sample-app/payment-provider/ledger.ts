@@ -15,6 +15,13 @@ export interface TransferRequest {
   description: string;
 }
 
+export interface ReceiptRequest {
+  email: string;
+  amount: number;
+  currency: string;
+  description: string;
+}
+
 interface Booking {
   id: string;
   /** Why no money moved; absent where it did. */
@@ -31,7 +38,13 @@ export interface TransferEntry extends Booking, TransferRequest {
   kind: 'transfer';
 }
 
-export type LedgerEntry = ChargeEntry | TransferEntry;
+/** A receipt that was mailed. */
+export interface ReceiptEntry extends Booking, ReceiptRequest {
+  kind: 'receipt';
+  idempotencyKey: string;
+}
+
+export type LedgerEntry = ChargeEntry | TransferEntry | ReceiptEntry;
 
 /**
  * The provider's books: one JSON line per entry, only ever appended to, and on

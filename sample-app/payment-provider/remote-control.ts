@@ -1,14 +1,19 @@
 import type { Behaviour } from './behaviour.js';
 import type { HeldRequest } from './held-requests.js';
-import type { ChargeEntry, TransferEntry } from './ledger.js';
+import type { ChargeEntry, ReceiptEntry, TransferEntry } from './ledger.js';
 
 /** The provider's control endpoints and books, for the demo and the tests. The app never uses it. */
 export class RemoteControl {
   constructor(private readonly providerUrl: string) {}
 
-  /** What to do with the coming requests, in this order. */
+  /** What to do with the coming payments, in this order. */
   async next(...behaviours: Behaviour[]): Promise<void> {
     await this.ask('/control/next', { method: 'POST', body: JSON.stringify(behaviours) });
+  }
+
+  /** The same for receipts. */
+  async nextReceipts(...behaviours: Behaviour[]): Promise<void> {
+    await this.ask('/control/next-receipts', { method: 'POST', body: JSON.stringify(behaviours) });
   }
 
   /** Resolves as soon as a request stands still. */
@@ -26,6 +31,10 @@ export class RemoteControl {
 
   async transfers(): Promise<TransferEntry[]> {
     return (await this.ask<{ data: TransferEntry[] }>('/transfers')).data;
+  }
+
+  async receipts(): Promise<ReceiptEntry[]> {
+    return (await this.ask<{ data: ReceiptEntry[] }>('/receipts')).data;
   }
 
   private async ask<T>(path: string, init: RequestInit = {}): Promise<T> {

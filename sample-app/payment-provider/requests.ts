@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { ChargeRequest, TransferRequest } from './ledger.js';
+import type { ChargeRequest, ReceiptRequest, TransferRequest } from './ledger.js';
 
 export class BadRequest extends Error {}
 
@@ -17,16 +17,27 @@ export async function readChargeRequest(
   request: IncomingMessage,
 ): Promise<{ idempotencyKey: string; charge: ChargeRequest }> {
   const body = await readFields(request);
-  const idempotencyKey = request.headers['idempotency-key'];
-  if (typeof idempotencyKey !== 'string' || idempotencyKey === '') {
-    throw new BadRequest('A charge needs an Idempotency-Key.');
-  }
   return {
-    idempotencyKey,
+    idempotencyKey: idempotencyKeyOf(request),
     charge: {
       amount: amount(body),
       currency: string(body, 'currency'),
       card: string(body, 'card'),
+      description: string(body, 'description'),
+    },
+  };
+}
+
+export async function readReceiptRequest(
+  request: IncomingMessage,
+): Promise<{ idempotencyKey: string; receipt: ReceiptRequest }> {
+  const body = await readFields(request);
+  return {
+    idempotencyKey: idempotencyKeyOf(request),
+    receipt: {
+      email: string(body, 'email'),
+      amount: amount(body),
+      currency: string(body, 'currency'),
       description: string(body, 'description'),
     },
   };
@@ -48,6 +59,14 @@ async function readFields(request: IncomingMessage): Promise<Record<string, unkn
     throw new BadRequest('Expected a JSON object.');
   }
   return body as Record<string, unknown>;
+}
+
+function idempotencyKeyOf(request: IncomingMessage): string {
+  const idempotencyKey = request.headers['idempotency-key'];
+  if (typeof idempotencyKey !== 'string' || idempotencyKey === '') {
+    throw new BadRequest('This needs an Idempotency-Key.');
+  }
+  return idempotencyKey;
 }
 
 function amount(body: Record<string, unknown>): number {

@@ -1,9 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { BehaviourQueue, isBehaviour } from './behaviour.js';
-import { Cashier, KeyReusedError } from './cashier.js';
+import { BehaviourQueue, isBehaviour, type Behaviour } from './behaviour.js';
+import { Cashier } from './cashier.js';
 import { HeldRequests } from './held-requests.js';
-import { BadRequest, readChargeRequest, readJson, readTransferRequest } from './requests.js';
+import { KeyReusedError } from './once-per-key.js';
+import {
+  BadRequest,
+  readChargeRequest,
+  readJson,
+  readReceiptRequest,
+  readTransferRequest,
+} from './requests.js';
 import type { Ledger, LedgerEntry } from './ledger.js';
 
 /**
@@ -13,25 +20,29 @@ import type { Ledger, LedgerEntry } from './ledger.js';
  *   GET  /charges?idempotency_key=…   the lookup; without the parameter, all charges
  *   POST /transfers                   knows no keys
  *   GET  /transfers
+ *   POST /receipts                    with an Idempotency-Key: mailed once per key
+ *   GET  /receipts
  *
  * and what no real provider has, for the demo, the tests and your own curl:
  *
- *   POST /control/next                ["drop_after", …]: behaviours of the next requests
+ *   POST /control/next                ["drop_after", …]: behaviours of the next payments
+ *   POST /control/next-receipts       the same for receipts, which come when they like
  *   GET  /control/held                answers when a request stands still
  *   POST /control/release             lets them go on
  */
 export function createPaymentProvider(ledger: Ledger, slowMs: number): Server {
   const cashier = new Cashier(ledger);
-  const behaviours = new BehaviourQueue();
+  const payments = new BehaviourQueue();
+  const receipts = new BehaviourQueue();
   const held = new HeldRequests();
 
   /** Everything that can go wrong around one booking happens here. */
   async function bookAndAnswer(
     request: IncomingMessage,
     response: ServerResponse,
+    behaviour: Behaviour,
     book: (options: { decline: boolean }) => Promise<LedgerEntry>,
   ): Promise<void> {
-    const behaviour = behaviours.next();
     const path = request.url ?? '';
     const idempotencyKey = request.headers['idempotency-key']?.toString();
 
@@ -75,13 +86,21 @@ export function createPaymentProvider(ledger: Ledger, slowMs: number): Server {
     switch (`${request.method} ${url.pathname}`) {
       case 'POST /charges': {
         const { idempotencyKey, charge } = await readChargeRequest(request);
-        return bookAndAnswer(request, response, (options) =>
+        return bookAndAnswer(request, response, payments.next(), (options) =>
           cashier.charge(idempotencyKey, charge, options),
         );
       }
       case 'POST /transfers': {
         const transfer = await readTransferRequest(request);
-        return bookAndAnswer(request, response, (options) => cashier.transfer(transfer, options));
+        return bookAndAnswer(request, response, payments.next(), (options) =>
+          cashier.transfer(transfer, options),
+        );
+      }
+      case 'POST /receipts': {
+        const { idempotencyKey, receipt } = await readReceiptRequest(request);
+        return bookAndAnswer(request, response, receipts.next(), () =>
+          cashier.mailReceipt(idempotencyKey, receipt),
+        );
       }
       case 'GET /charges': {
         const key = url.searchParams.get('idempotency_key');
@@ -93,14 +112,14 @@ export function createPaymentProvider(ledger: Ledger, slowMs: number): Server {
         return answer(response, 200, {
           data: ledger.entries.filter((entry) => entry.kind === 'transfer'),
         });
-      case 'POST /control/next': {
-        const orders = await readJson(request);
-        if (!Array.isArray(orders) || !orders.every(isBehaviour)) {
-          throw new BadRequest('Expected a JSON array of behaviours.');
-        }
-        behaviours.order(orders);
-        return answer(response, 200, { next: orders });
-      }
+      case 'GET /receipts':
+        return answer(response, 200, {
+          data: ledger.entries.filter((entry) => entry.kind === 'receipt'),
+        });
+      case 'POST /control/next':
+        return order(request, response, payments);
+      case 'POST /control/next-receipts':
+        return order(request, response, receipts);
       case 'GET /control/held':
         return answer(response, 200, { held: await held.waitForOne() });
       case 'POST /control/release':
@@ -126,6 +145,19 @@ export function createPaymentProvider(ledger: Ledger, slowMs: number): Server {
       }
     });
   });
+}
+
+async function order(
+  request: IncomingMessage,
+  response: ServerResponse,
+  behaviours: BehaviourQueue,
+): Promise<void> {
+  const orders = await readJson(request);
+  if (!Array.isArray(orders) || !orders.every(isBehaviour)) {
+    throw new BadRequest('Expected a JSON array of behaviours.');
+  }
+  behaviours.order(orders);
+  answer(response, 200, { next: orders });
 }
 
 function closed(response: ServerResponse): Promise<void> {

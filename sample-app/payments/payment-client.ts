@@ -19,6 +19,14 @@ export interface TransferRequest {
   description: string;
 }
 
+export interface ReceiptRequest {
+  email: string;
+  /** In cents. */
+  amount: number;
+  currency: string;
+  description: string;
+}
+
 /** What the provider tells of money that moved. */
 export interface Payment {
   id: string;
@@ -54,6 +62,16 @@ export class PaymentClient {
     return this.post('/transfers', request, effect.signal);
   }
 
+  /** Has a receipt mailed, once per idempotency key, however often it is called with it. */
+  async mailReceipt(
+    request: ReceiptRequest,
+    effect: Pick<ForeignEffect, 'idempotencyKey' | 'signal'>,
+  ): Promise<void> {
+    await this.post('/receipts', request, effect.signal, {
+      'idempotency-key': effect.idempotencyKey,
+    });
+  }
+
   /** What the provider has booked under a key, if anything. Changes nothing there. */
   async findCharge(idempotencyKey: string): Promise<BookedCharge | undefined> {
     const url = new URL('/charges', this.options.url);
@@ -69,7 +87,7 @@ export class PaymentClient {
 
   private async post(
     path: string,
-    body: ChargeRequest | TransferRequest,
+    body: ChargeRequest | TransferRequest | ReceiptRequest,
     signal: AbortSignal,
     headers: Record<string, string> = {},
   ): Promise<Payment> {

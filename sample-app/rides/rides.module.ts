@@ -1,15 +1,15 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditRecord } from './audit-record.entity.js';
+import { ReceiptSender } from './receipt-sender.js';
 import { Ride } from './ride.entity.js';
 import { RidesController } from './rides.controller.js';
 import { RidesService } from './rides.service.js';
-import { StagedReceipt } from './staged-receipt.entity.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Ride, AuditRecord, StagedReceipt])],
+  imports: [TypeOrmModule.forFeature([Ride, AuditRecord])],
   controllers: [RidesController],
-  providers: [RidesService],
+  providers: [RidesService, ReceiptSender],
   exports: [RidesService],
 })
 export class RidesModule {}

@@ -1,6 +1,6 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AtomicPhase, IdempotencyKey } from 'nestjs-atomic-idempotency';
+import { AtomicPhase, IdempotencyKey, Outbox } from 'nestjs-atomic-idempotency';
 import { Repository, type EntityManager } from 'typeorm';
 import type { User } from '../auth/user.js';
 import { neverReached } from '../payments/never-reached.js';
@@ -8,14 +8,15 @@ import { PaymentClient } from '../payments/payment-client.js';
 import { AuditRecord } from './audit-record.entity.js';
 import type { CreateRideDto } from './create-ride.dto.js';
 import { CURRENCY, FARES } from './fares.js';
+import { SEND_RECEIPT, type Receipt } from './receipt-sender.js';
 import { Ride } from './ride.entity.js';
-import { StagedReceipt } from './staged-receipt.entity.js';
 
 @Injectable()
 export class RidesService {
   constructor(
     private readonly phase: AtomicPhase,
     private readonly payments: PaymentClient,
+    private readonly outbox: Outbox,
     @InjectRepository(Ride) private readonly rides: Repository<Ride>,
   ) {}
 
@@ -64,9 +65,10 @@ export class RidesService {
       notExecuted: neverReached,
     });
 
-    await this.phase.local('receipt_staged', async (tx) => {
-      await tx.insert(StagedReceipt, { rideId: ride.id, email: user.email, amount: ride.fare });
-    });
+    // A message, and not a mail: it can be rolled back with its transaction. Once
+    // it is committed it is sent, however often that has to be tried.
+    const receipt: Receipt = { rideId: ride.id, email: user.email, amount: ride.fare };
+    await this.phase.local('receipt_staged', (tx) => this.outbox.add(tx, SEND_RECEIPT, receipt));
 
     return { id: ride.id, origin, target, fare: ride.fare, chargeId, createdAt: ride.createdAt };
   }

@@ -48,12 +48,3 @@ describe('A job that finds nothing', () => {
     expect(pauses).toEqual([1_000, 2_000, 4_000, 500, 1_000, 2_000]);
   });
 });
-
-it('A job that is woken again and again looks all the same', async () => {
-  start(() => 0);
-  for (let i = 0; i < 10; i += 1) {
-    job.wake();
-    await jest.advanceTimersByTimeAsync(0.2);
-  }
-  expect(pauses.length).toBeGreaterThan(0);
-});

@@ -18,15 +18,16 @@ forEachPlatform((platform) => {
     awaited: { onInProgress: 'wait', waitFor: '55s' },
     other: {},
   });
-  let app: ProxiedApp | undefined;
-  afterEach(() => app?.close());
+  let started: ProxiedApp | undefined;
+  afterEach(() => started?.close());
 
   /** An application with two running requests and many that wait for them. */
   async function wait(connections: number) {
-    app = await startProxiedApp(platform, {
+    const app = await startProxiedApp(platform, {
       controllers: [routes.controller],
       dataSource: { extra: { max: connections } },
     });
+    started = app;
     const { url } = app;
     const gate = barrier();
     routes.answers((execution) => (execution <= 2 ? gate.pass() : {}));

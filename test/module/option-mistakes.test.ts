@@ -89,6 +89,7 @@ describe('The application does not start', () => {
     ['onAbandoned', "'resume', 'unknown'"],
     ['onServerError', "'retry', 'store', 'unknown'"],
     ['onExpired', "'forget', 'gone'"],
+    ['staleKeys', "'accept', 'reject'"],
     ['dialect', "'ietf' or 'stripe'"],
     ['foreignCalls', "'ignore', 'warn' or 'throw'"],
   ])('with a %s that does not exist', async (option, choices) => {

@@ -6,6 +6,9 @@ import { barrier } from '../support/barrier.js';
 import { describePhases, note } from '../support/phase-app.js';
 import { until } from '../support/until.js';
 
+/** Also the time for which conflicts are retried. */
+const LEASE = '2s';
+
 const add = (id: number) => `UPDATE accounts SET balance = balance + 1 WHERE id = ${id}`;
 
 /** The ways a transaction can be a phase's. The foreign one's call is counted too. */
@@ -123,6 +126,30 @@ describePhases(
       expect((await balances()).reduce((a, b) => a + b)).toBe(2);
       expect(await app.notes()).toEqual(['moved']);
     });
+
+    it('makes it run again however long the work took', async () => {
+      let runs = 0;
+      const key = crypto.randomUUID();
+      app.handle('move', (phases) =>
+        phases.local('moved', async (tx) => {
+          runs += 1;
+          await note(tx, 'moved');
+          if (runs > 1) return;
+          await until(async () => {
+            const [row] = await app.database.query(
+              `SELECT now() - last_run_at > interval '${LEASE}' AS long FROM idempotency_keys WHERE key = $1`,
+              [key],
+            );
+            return row!.long;
+          });
+          await tx.query(`DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$`);
+        }),
+      );
+
+      expect((await app.post('move', key)).status).toBe(201);
+      expect(runs).toBe(2);
+      expect(await app.notes()).toEqual(['moved']);
+    });
   },
-  { idempotency: { required: false } },
+  { idempotency: { required: false, lease: LEASE } },
 );

@@ -8,7 +8,7 @@ import type { EntityManager } from 'typeorm';
 type Same<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
-const holds = <T extends true>(..._: T[]): void => undefined;
+const holds = <T extends true>(): T | undefined => undefined;
 
 enum Colour {
   red = 'red',

@@ -90,6 +90,25 @@ describePhases((app) => {
     expect(await committed(app, 'unstorable')).toEqual({ ...NOTHING, status: 'failed_retryable' });
   });
 
+  it('keeps nothing of work that the database refuses at the commit', async () => {
+    await app.database.query(
+      'CREATE TABLE seats (number int UNIQUE DEFERRABLE INITIALLY DEFERRED)',
+    );
+    app.handle('ride', (phases) =>
+      phases.local('ride_created', async (tx) => {
+        await note(tx, 'ride');
+        await tx.query('INSERT INTO seats VALUES (1), (1)');
+        return { ride: 1 };
+      }),
+    );
+
+    const answer = await app.post('ride', 'refused');
+
+    expect(answer.status).toBe(500);
+    expect(await committed(app, 'refused')).toEqual({ ...NOTHING, status: 'failed_retryable' });
+    expect(app.logs).toEqual([expect.stringContaining('duplicate key value')]);
+  });
+
   it('keeps nothing of work that swallowed an error of its transaction', async () => {
     app.handle('ride', (phases) =>
       phases.local('ride_created', async (tx) => {

@@ -32,6 +32,11 @@ describe('A key that nobody runs', () => {
       { abandoned: YES, resume: YES, failed: YES },
     ],
     [
+      'a call that was found out about',
+      [phase({ state: 'reconciled' })],
+      { abandoned: YES, resume: YES, failed: YES },
+    ],
+    [
       'a withdrawn intent',
       [phase({ state: 'withdrawn' })],
       { abandoned: YES, resume: YES, failed: YES },

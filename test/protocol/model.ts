@@ -5,6 +5,11 @@ export interface Policy {
   onAbandoned: 'resume' | 'unknown';
 }
 
+export interface NamedKey {
+  name: string;
+  policy: Policy;
+}
+
 /** What a client is told. `final` comes with the status that every later answer has too. */
 export type Told =
   | { kind: 'final'; status: 201 | 402 }
@@ -59,7 +64,7 @@ export class Model {
   readonly keys = new Map<string, Key>();
 
   /** What a request is told at once, or the attempt that it begins. */
-  request(name: string, policy: Policy, circumstances: Circumstances): Told | ModelAttempt {
+  request({ name, policy }: NamedKey, circumstances: Circumstances): Told | ModelAttempt {
     const key = this.keys.get(name);
     if (!key) {
       const made: Key = {

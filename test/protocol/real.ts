@@ -7,13 +7,13 @@ import {
 import { send, type Received } from '../support/http.js';
 import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
 import { until } from '../support/until.js';
-import type { Circumstances, ModelRow, Policy, Told } from './model.js';
+import type { Circumstances, ModelRow, NamedKey, Told } from './model.js';
 import type { Provider } from './provider.js';
 
 /** What is to become of an attempt. */
 export type Fate = { kind: 'lives' } | { kind: 'dies' | 'stalls'; at: string };
 
-export const LIVES: Fate = { kind: 'lives' };
+export const LIVES = { kind: 'lives' } as const;
 
 /** What did. */
 export type Outcome = { kind: 'answered'; told: Told } | { kind: 'dies' | 'stalls'; at: string };
@@ -33,10 +33,24 @@ interface Sent {
   giveUp: () => void;
 }
 
+/** One request, as a client sends it. */
+export function order(
+  { url }: { url: string },
+  { name, policy }: NamedKey,
+  circumstances: Circumstances,
+  signal?: AbortSignal,
+): Promise<Received> {
+  return send(`${url}/orders/${policy.inDoubt}/${policy.onAbandoned}`, {
+    key: name,
+    headers: { 'x-circumstances': JSON.stringify(circumstances) },
+    ...(signal && { signal }),
+  });
+}
+
 /** The application, as the commands of the property use it. One at a time. */
 export class Real {
   /** Attempts that stand still at a fault point, in the order in which they came there. */
-  readonly stalled: { key: string; wake: () => Promise<Told> }[] = [];
+  readonly stalled: { wake: () => Promise<Told> }[] = [];
   private readonly finalAnswers = new Map<string, string>();
   private fate: Fate = LIVES;
   private meetFate: (stalling: () => void) => void = () => undefined;
@@ -56,14 +70,9 @@ export class Real {
   }
 
   /** Sends a request and waits until it is answered, dead, or stands still. */
-  async request(
-    key: string,
-    policy: Policy,
-    circumstances: Circumstances,
-    fate: Fate,
-  ): Promise<Outcome> {
+  async request(key: NamedKey, circumstances: Circumstances, fate: Fate): Promise<Outcome> {
     const met = this.await(fate);
-    const sent = this.send(key, policy, circumstances);
+    const sent = this.send(key, circumstances);
     const told = sent.answer.then((answer) => this.read(key, answer));
     const first = await Promise.race([told, met]);
     this.fate = LIVES;
@@ -76,22 +85,21 @@ export class Real {
         first();
         return told;
       };
-      this.stalled.push({ key, wake });
+      this.stalled.push({ wake });
     }
     return fate as Outcome;
   }
 
   /** Sends several at once. The answers in any order, without the one that died. */
   async duplicates(
-    key: string,
-    policy: Policy,
+    key: NamedKey,
     circumstances: Circumstances,
     fate: Fate,
     count: number,
   ): Promise<Told[]> {
     const received: Received[] = [];
     const met = this.await(fate).then(() => true);
-    const sent = Array.from({ length: count }, () => this.send(key, policy, circumstances));
+    const sent = Array.from({ length: count }, () => this.send(key, circumstances));
     const all = Promise.all(sent.map(async ({ answer }) => received.push(await answer)));
     const died = await Promise.race([met, all.then(() => false)]);
     this.fate = LIVES;
@@ -109,7 +117,7 @@ export class Real {
 
   /** The provider forgets the effect key, as it had announced. */
   async forget(key: string): Promise<void> {
-    const { effectKey } = (await this.row(key))!;
+    const { effectKey } = (await this.rows(key)).get(key)!;
     if (effectKey === null) return;
     this.provider.forget(effectKey);
     await this.app.database.query(
@@ -118,9 +126,10 @@ export class Real {
     );
   }
 
-  async row(key: string): Promise<RealRow | undefined> {
-    const [row] = await this.app.database.query<RealRow>(
-      `SELECT k.status, k.recovery_point AS "recoveryPoint", k.attempt,
+  /** The keys whose names begin like this. */
+  async rows(prefix: string): Promise<Map<string, RealRow>> {
+    const rows = await this.app.database.query<RealRow & { key: string }>(
+      `SELECT k.key, k.status, k.recovery_point AS "recoveryPoint", k.attempt,
               coalesce(p.state, 'none') AS "charge", p.effect_key AS "effectKey",
               k.response_status AS "responseStatus",
               convert_from(k.response_body, 'UTF8') AS "responseBody",
@@ -129,19 +138,15 @@ export class Real {
               (SELECT count(*)::int FROM receipts r WHERE r.key = k.key) AS "receipts"
        FROM idempotency_keys k
        LEFT JOIN idempotency_phases p ON p.key_id = k.id AND p.name = 'charge_created'
-       WHERE k.key = $1`,
-      [key],
+       WHERE k.scope = '' AND k.key ^@ $1`,
+      [prefix],
     );
-    return row;
+    return new Map(rows.map(({ key, ...row }) => [key, row]));
   }
 
-  private send(key: string, policy: Policy, circumstances: Circumstances): Sent {
+  private send(key: NamedKey, circumstances: Circumstances): Sent {
     const client = new AbortController();
-    const answer = send(`${this.app.url}/orders/${policy.inDoubt}/${policy.onAbandoned}`, {
-      key,
-      headers: { 'x-circumstances': JSON.stringify(circumstances) },
-      signal: client.signal,
-    });
+    const answer = order(this.app, key, circumstances, client.signal);
     return { answer, giveUp: () => client.abort() };
   }
 
@@ -163,10 +168,10 @@ export class Real {
   }
 
   /** An answer in the model's words. Final answers of one key are the same bytes. */
-  private read(key: string, { status, headers, text }: Received): Told {
+  private read({ name }: NamedKey, { status, headers, text }: Received): Told {
     if (headers.has('idempotency-key-expires')) {
-      const first = this.finalAnswers.get(key) ?? text;
-      this.finalAnswers.set(key, first);
+      const first = this.finalAnswers.get(name) ?? text;
+      this.finalAnswers.set(name, first);
       expect(text).toBe(first);
       return { kind: 'final', status: status as 201 };
     }

@@ -104,7 +104,7 @@ export async function startPhaseApp<App extends IdempotentApp = IdempotentApp>(
       ),
     async notes() {
       const rows = await database.query<{ note: string }>('SELECT note FROM notes ORDER BY id');
-      return rows.map(({ note }) => note);
+      return rows.map((row) => row.note);
     },
   };
 }

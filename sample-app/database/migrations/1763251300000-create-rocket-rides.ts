@@ -28,15 +28,6 @@ export class CreateRocketRides1763251300000 implements MigrationInterface {
         created_at timestamptz NOT NULL DEFAULT now()
       )`);
     await queryRunner.query(`
-      CREATE TABLE staged_receipts (
-        ride_id bigint
-          CONSTRAINT pk_staged_receipts PRIMARY KEY
-          CONSTRAINT fk_staged_receipts_ride REFERENCES rides (id),
-        email text NOT NULL,
-        amount integer NOT NULL,
-        created_at timestamptz NOT NULL DEFAULT now()
-      )`);
-    await queryRunner.query(`
       CREATE TABLE tips (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_tips PRIMARY KEY,
         ride_id bigint NOT NULL CONSTRAINT fk_tips_ride REFERENCES rides (id),
@@ -49,7 +40,6 @@ export class CreateRocketRides1763251300000 implements MigrationInterface {
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query('DROP TABLE tips');
-    await queryRunner.query('DROP TABLE staged_receipts');
     await queryRunner.query('DROP TABLE audit_records');
     await queryRunner.query('DROP TABLE rides');
   }

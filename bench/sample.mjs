@@ -1,0 +1,71 @@
+import { summarize } from './statistics.mjs';
+
+/** @typedef {import('./setup/server.mjs').Server} Server */
+
+/**
+ * @typedef {object} Sample all but the first three are per request
+ * @property {number} perSecond requests
+ * @property {number} p50 milliseconds
+ * @property {number} p99 milliseconds
+ * @property {number} cpu milliseconds of the Node processes
+ * @property {number} statements
+ * @property {number} transactions
+ * @property {number} log bytes that PostgreSQL wrote ahead
+ *
+ * @typedef {Record<keyof Sample, import('./statistics.mjs').Summary>} Values over all rounds
+ */
+
+/**
+ * Runs one job against the servers, and looks at what it cost them and the database.
+ *
+ * @param {import('./setup/stage.mjs').Stage} stage
+ * @param {Server[]} servers
+ * @param {Omit<import('./load/generator.mjs').Job, 'ports'>} job
+ * @returns {Promise<Sample>}
+ */
+export async function takeSample({ database, load }, servers, job) {
+  const before = await usageOf(servers);
+  const logBefore = await database.writtenLog();
+  const ports = servers.map(({ port }) => port);
+  const { total, perSecond, p50, p99 } = await load.run({ ...job, ports });
+  const logAfter = await database.writtenLog();
+  const after = await usageOf(servers);
+  const usesDatabase = servers.some((server) => server.usesDatabase);
+  return {
+    perSecond,
+    p50,
+    p99,
+    cpu: (after.cpu - before.cpu) / total,
+    statements: (after.statements - before.statements) / total,
+    transactions: (after.transactions - before.transactions) / total,
+    log: usesDatabase ? (logAfter - logBefore) / total : 0,
+  };
+}
+
+/**
+ * @param {Server[]} servers
+ * @returns {Promise<import('./setup/server.mjs').Usage>}
+ */
+async function usageOf(servers) {
+  const sum = { cpu: 0, statements: 0, transactions: 0 };
+  for (const server of servers) {
+    const { cpu, statements, transactions } = await server.usage();
+    sum.cpu += cpu;
+    sum.statements += statements;
+    sum.transactions += transactions;
+  }
+  return sum;
+}
+
+/**
+ * @param {Sample[]} samples
+ * @returns {Values}
+ */
+export function valuesOf(samples) {
+  const columns = /** @type {(keyof Sample)[]} */ (Object.keys(samples[0] ?? {}));
+  const values = columns.map((column) => [
+    column,
+    summarize(samples.map((sample) => sample[column])),
+  ]);
+  return Object.fromEntries(values);
+}

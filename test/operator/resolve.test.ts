@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { HttpException } from '@nestjs/common';
+import { beforeEach, expect, it } from '@jest/globals';
+import type { InDoubt } from 'nestjs-atomic-idempotency';
+import { barrier } from '../support/barrier.js';
+import { keyRow } from '../support/idempotent-app.js';
+import { operatorOf } from '../support/operator.js';
+import { describePhases, note } from '../support/phase-app.js';
+import { untilBlocked, withTransaction } from '../support/transactions.js';
+
+const EXECUTED = { outcome: 'executed', result: { id: 'ch_1' } } as const;
+
+describePhases((app) => {
+  let key: string;
+  beforeEach(() => {
+    key = randomUUID();
+  });
+
+  /** POST /charge, whose calls do what the test says; returns the effect keys they were made with. */
+  function handleCharge(inDoubt: InDoubt, call: () => Promise<unknown> = lost): string[] {
+    const calls: string[] = [];
+    app.handle('charge', (phases) =>
+      phases.foreign('charge_created', {
+        call: ({ idempotencyKey }) => {
+          calls.push(idempotencyKey);
+          return call();
+        },
+        record: async (tx, result) => {
+          await note(tx, 'recorded');
+          return result;
+        },
+        inDoubt,
+      }),
+    );
+    return calls;
+  }
+
+  it('a webhook for an unknown key: a retry goes on with what it told', async () => {
+    const calls = handleCharge('stop');
+    await app.post('charge', key);
+    const change = await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
+    expect(change).toMatchObject({
+      changed: true,
+      before: { status: 'unknown', phase: { name: 'charge_created', state: 'intended' } },
+      after: { status: 'failed_retryable', phase: { state: 'reconciled' } },
+    });
+    expect((await app.post('charge', key)).json()).toEqual({ id: 'ch_1' });
+    expect(calls).toHaveLength(1);
+    expect(await app.notes()).toEqual(['recorded']);
+  });
+
+  it('a webhook spares a retry the repetition of a doubtful call', async () => {
+    const calls = handleCharge('repeat');
+    expect((await app.post('charge', key)).status).toBe(500);
+    await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
+    expect((await app.post('charge', key)).json()).toEqual({ id: 'ch_1' });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('a webhook that is faster than the answer changes nothing', async () => {
+    const gate = barrier();
+    const calls = handleCharge('stop', async () => {
+      await gate.pass();
+      return { id: 'from the answer' };
+    });
+    const answer = app.post('charge', key);
+    await gate.arrived();
+    const change = await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
+    expect(change).toMatchObject({ changed: false, reason: 'running' });
+    gate.open();
+    expect((await answer).json()).toEqual({ id: 'from the answer' });
+
+    const again = await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
+    expect(again).toMatchObject({ changed: false, reason: 'not_in_doubt' });
+  });
+
+  it('a webhook after a crash does not wait for the sweeper', async () => {
+    const calls = handleCharge('stop', async () => ({ id: 'charged' }));
+    await app.crash('charge_created:after_call', 'charge', key);
+    const change = await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
+    expect(change).toMatchObject({ changed: true, before: { status: 'in_progress' } });
+    expect((await app.post('charge', key)).json()).toEqual({ id: 'ch_1' });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('evidence beats a withdrawn intent, and a recorded outcome beats everything', async () => {
+    const operator = operatorOf(app);
+    const calls = handleCharge('stop');
+    await app.post('charge', key);
+    const [effectKey] = calls as [string];
+    await operator.resolve(effectKey, { outcome: 'not_executed' }, 'reconciler');
+    expect(await operator.resolve(effectKey, EXECUTED, 'webhook')).toMatchObject({
+      changed: true,
+      before: { phase: { state: 'withdrawn' } },
+    });
+
+    const error = new HttpException('no', 402);
+    for (const contradiction of [
+      { outcome: 'not_executed' } as const,
+      { outcome: 'rejected', error } as const,
+      { outcome: 'executed', result: { id: 'another' } } as const,
+    ]) {
+      expect(await operator.resolve(effectKey, contradiction, 'somebody')).toMatchObject({
+        changed: false,
+        reason: 'not_in_doubt',
+      });
+    }
+    expect((await app.post('charge', key)).json()).toEqual({ id: 'ch_1' });
+  });
+
+  it('a retry that looked before the webhook came does not go on with what it saw', async () => {
+    const calls = handleCharge('repeat');
+    await app.post('charge', key);
+    const { id } = await keyRow(app.database, key);
+
+    const { change, retry } = await withTransaction(app.database, async (tx) => {
+      await tx.query('SELECT FROM idempotency_keys WHERE id = $1 FOR UPDATE', [id]);
+      const resolving = operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
+      await untilBlocked(app.database, 1);
+      // It has read the phases when it comes to wait for the row.
+      const retrying = app.post('charge', key);
+      await untilBlocked(app.database, 2);
+      await tx.query('COMMIT');
+      return { change: await resolving, retry: await retrying };
+    });
+    expect(change).toMatchObject({ changed: true });
+    expect(retry.json()).toEqual({ id: 'ch_1' });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('a retry that is faster than the webhook makes the call, and the webhook hears of it', async () => {
+    const gate = barrier();
+    let lose = true;
+    const calls = handleCharge('repeat', async () => {
+      if (lose) return lost();
+      await gate.pass();
+      return { id: 'from the retry' };
+    });
+    await app.post('charge', key);
+    lose = false;
+    const retry = app.post('charge', key);
+    await gate.arrived();
+    expect(await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook')).toMatchObject({
+      changed: false,
+      reason: 'running',
+    });
+    gate.open();
+    expect((await retry).json()).toEqual({ id: 'from the retry' });
+  });
+});
+
+function lost(): Promise<never> {
+  return Promise.reject(new Error('time-out'));
+}

@@ -1,0 +1,96 @@
+import { expect, it } from '@jest/globals';
+import { startRides } from '../background/rides-app.js';
+import { barrier } from '../support/barrier.js';
+import { keyRow } from '../support/idempotent-app.js';
+import { runJob } from '../support/jobs.js';
+import { auditOf, operatorOf } from '../support/operator.js';
+import { passTime } from '../support/time.js';
+import { untilBlocked, withTransaction } from '../support/transactions.js';
+import { describeExpiry, fail, routes } from './expiring-app.js';
+
+describeExpiry((app, platform) => {
+  it('a finished key goes when its retention is over, and not before', async () => {
+    await app.ask('orders', 'old');
+    await app.ask('orders', 'young');
+    await passTime(app.database, 'young', '23 hours');
+    expect(await app.reap()).toBe(0);
+
+    await app.outlive('old');
+    expect(await app.reap()).toBe(1);
+    expect(await app.left()).toEqual({ young: 'completed' });
+    expect((await app.ask('orders', 'old')).json()).toEqual({ execution: 3 });
+  });
+
+  it('a key that is kept for ever, runs or is unknown is never removed', async () => {
+    const gate = barrier();
+    await app.ask('forever', 'for-ever');
+    routes.answers(fail);
+    await app.ask('unknown', 'unknown');
+    routes.answers(() => gate.pass());
+    const running = app.ask('orders', 'running');
+    await gate.arrived();
+    await app.database.query(
+      `UPDATE idempotency_keys SET created_at = now() - interval '9 years',
+         expires_at = now() - interval '1 year' WHERE expires_at IS NOT NULL`,
+    );
+    expect(await app.reap()).toBe(0);
+    expect(await app.left()).toEqual({
+      'for-ever': 'completed',
+      running: 'in_progress',
+      unknown: 'unknown',
+    });
+    gate.open();
+    // It ran longer than its retention, so its answer is kept for a window of its own.
+    expect((await running).status).toBe(201);
+    expect(await app.reap()).toBe(0);
+    expect((await app.ask('orders', 'running')).headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  it('a key that is being completed is not removed with what was known before', async () => {
+    const gate = barrier();
+    routes.answers(() => gate.pass());
+    const running = app.ask('orders', 'completing');
+    await gate.arrived();
+    await passTime(app.database, 'completing', '25 hours');
+    const { id } = await keyRow(app.database, 'completing');
+    await withTransaction(app.database, async (tx) => {
+      // The completion comes to wait behind this lock; the reaper finds the row taken.
+      await tx.query('SELECT FROM idempotency_keys WHERE id = $1 FOR UPDATE', [id]);
+      gate.open();
+      await untilBlocked(app.database);
+      expect(await app.reap()).toBe(0);
+      await tx.query('COMMIT');
+    });
+    expect((await running).status).toBe(201);
+    expect(await app.reap()).toBe(0);
+    expect(await app.left()).toEqual({ completing: 'completed' });
+  });
+
+  it('an operation that was finished without its client goes as well', async () => {
+    const rides = await startRides(platform);
+    rides.provider.troubles.push(fail);
+    await rides.request('lost');
+    await passTime(rides.database, 'lost', '1 hour');
+    await runJob(rides, 'completer');
+    expect(await keyRow(rides.database, 'lost')).toMatchObject({
+      status: 'failed_retryable',
+      last_error_code: 'operation_finished',
+    });
+    await passTime(rides.database, 'lost', '24 hours');
+    expect(await runJob(rides, 'reaper')).toBe(1);
+    expect(await rides.database.query('SELECT * FROM idempotency_phases')).toEqual([]);
+    await rides.close();
+  });
+
+  it('what was decided about a key outlives it', async () => {
+    routes.answers(fail);
+    await app.ask('unknown', 'decided');
+    const { id } = await keyRow(app.database, 'decided');
+    const answer = { status: 201, body: {} };
+    await operatorOf(app).resolveKey(id, { outcome: 'completed', answer }, 'support');
+    await app.outlive('decided');
+    expect(await app.reap()).toBe(1);
+    expect(await app.left()).toEqual({});
+    expect(await auditOf(app.database, 'decided')).toMatchObject([{ action: 'resolve_key' }]);
+  });
+});

@@ -1,4 +1,5 @@
 import { Progress } from './progress.mjs';
+import { CpuProfile } from './report/cpu-profile.mjs';
 import { figure, table } from './report/format.mjs';
 import { Stage } from './setup/stage.mjs';
 
@@ -13,7 +14,6 @@ const subjects = {
 
 const WARM_UP = 2_000;
 const DURATION = 5_000;
-const MOST_ROWS = 30;
 const STATEMENT_COLUMNS = ['statement', 'calls', 'rows', 'plan ms', 'run ms', 'WAL bytes'];
 
 /**
@@ -36,89 +36,20 @@ export async function profile(name) {
     if (observed) await stage.database.forgetObserved();
     await server.ask('startProfile');
     const result = await stage.load.run({ ...job, kind: 'load', duration: DURATION });
-    const { selfTimes, idle } = selfTimesOf(await server.ask('stopProfile'));
+    const cpu = new CpuProfile(await server.ask('stopProfile'));
     const statements = observed ? await stage.database.observed() : [];
     progress.end();
 
     console.log(`${name}: ${figure(result.perSecond)} requests/s, p50 ${figure(result.p50)} ms`);
-    console.log(`The process was idle for ${share(idle)} of the time. The rest, by function:\n`);
-    console.log(
-      table(
-        ['function', 'of the busy time'],
-        topOf(selfTimes, ({ title }) => title),
-      ),
-    );
-    console.log('\nBy package:\n');
-    console.log(
-      table(
-        ['package', 'of the busy time'],
-        topOf(selfTimes, ({ owner }) => owner),
-      ),
-    );
+    console.log(`The process was idle for ${cpu.idle} of the time. Of the rest:\n`);
+    console.log(table(['function, alone', 'share'], cpu.alone()));
+    console.log();
+    console.log(table(['function of ours, with what it calls', 'share'], cpu.withCallees()));
+    console.log();
+    console.log(table(['package, alone', 'share'], cpu.packages()));
     console.log(observed ? '\nIn PostgreSQL, per call:\n' : '\nNo statistics of PostgreSQL.');
     if (observed) console.log(table(STATEMENT_COLUMNS, statements));
   } finally {
     await stage.strike();
   }
-}
-
-/**
- * @typedef {object} SelfTime
- * @property {string} title
- * @property {string} owner the package, or the part of the library
- * @property {number} time
- */
-
-/**
- * @param {{ nodes: any[], samples: number[], timeDeltas: number[] }} recorded
- * @returns {{ selfTimes: SelfTime[], idle: number }}
- */
-function selfTimesOf({ nodes, samples, timeDeltas }) {
-  const byId = new Map(nodes.map((node) => [node.id, { ...node.callFrame, time: 0 }]));
-  samples.forEach((id, i) => (byId.get(id).time += timeDeltas[i] ?? 0));
-  const frames = [...byId.values()];
-  const total = frames.reduce((sum, { time }) => sum + time, 0);
-  const idle = frames.filter(({ functionName }) => functionName === '(idle)');
-  // The call of the inspector that starts the profile is not the server's own work.
-  const busy = frames.filter(({ functionName }) => !['(idle)', 'dispatch'].includes(functionName));
-  return {
-    idle: idle.reduce((sum, { time }) => sum + time, 0) / total,
-    selfTimes: busy.map(({ functionName, url, lineNumber, time }) => {
-      const place = placeOf(url);
-      const title = `${functionName || '(anonymous)'} ${place.file}:${lineNumber + 1}`;
-      return { title, owner: place.owner, time };
-    }),
-  };
-}
-
-/** @param {string} url */
-function placeOf(url) {
-  const own = /\.cache\/bench\/\d+\/((?:lib|contenders|migrations)\/.*)$/.exec(url);
-  if (own) {
-    const file = /** @type {string} */ (own[1]);
-    return { file, owner: file.split('/').slice(0, 2).join('/') };
-  }
-  const installed = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(.*)$/.exec(url);
-  if (installed) return { file: `${installed[1]}/${installed[2]}`, owner: `${installed[1]}` };
-  return { file: url || '(native)', owner: url.startsWith('node:') ? 'node' : '(native)' };
-}
-
-/**
- * @param {SelfTime[]} selfTimes
- * @param {(selfTime: SelfTime) => string} by
- */
-function topOf(selfTimes, by) {
-  const total = selfTimes.reduce((sum, { time }) => sum + time, 0);
-  /** @type {Map<string, number>} */
-  const sums = new Map();
-  for (const each of selfTimes) sums.set(by(each), (sums.get(by(each)) ?? 0) + each.time);
-  return [...sums]
-    .sort(([, a], [, b]) => b - a)
-    .slice(0, MOST_ROWS)
-    .map(([name, time]) => [name, share(time / total)]);
-}
-
-/** @param {number} part */
-function share(part) {
-  return `${(part * 100).toFixed(1)} %`;
 }

@@ -3,7 +3,7 @@ import { APP_PIPE } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { IdempotencyModule } from 'nestjs-atomic-idempotency';
 import type { AuthenticatedRequest } from './auth/bearer-token.guard.js';
-import type { Configuration } from './configuration.js';
+import { SAMPLE_SECRET, type Configuration } from './configuration.js';
 import { dataSourceOptions } from './database/data-source.js';
 import { PaymentsModule } from './payments/payments.module.js';
 import { RidesModule } from './rides/rides.module.js';
@@ -28,6 +28,7 @@ export class AppModule {
         PaymentsModule.forRoot({
           url: configuration.paymentsUrl,
           timeoutMs: configuration.paymentsTimeoutMs,
+          webhookSecret: configuration.webhookSecret ?? SAMPLE_SECRET,
         }),
         RidesModule,
         TipsModule,

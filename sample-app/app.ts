@@ -9,6 +9,8 @@ const OPTIONS: NestApplicationOptions = {
   logger: ['warn', 'error', 'fatal'],
   // Throw instead of aborting the process, so that the caller can clean up.
   abortOnError: false,
+  // The signature of a webhook is over its bytes.
+  rawBody: true,
 };
 
 /** The app on either HTTP platform, ready to listen. */

@@ -6,6 +6,8 @@ export interface Configuration {
   paymentsUrl: string;
   /** How long a call of the payment provider may take. */
   paymentsTimeoutMs: number;
+  /** What the payment provider signs its webhooks with. @default the sample's own */
+  webhookSecret?: string;
   /**
    * How long a request owns its key without a sign of life: what a retry has to
    * wait after a crash.
@@ -19,6 +21,9 @@ export interface Configuration {
   maintenance?: boolean;
 }
 
+/** Good enough for a sample on one machine. A real one is a secret, and has no default. */
+export const SAMPLE_SECRET = 'whsec_rocket_rides';
+
 export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
   return {
     platform: env['PLATFORM'] === 'fastify' ? 'fastify' : 'express',
@@ -26,6 +31,7 @@ export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
     databaseUrl: required(env, 'DATABASE_URL'),
     paymentsUrl: required(env, 'PAYMENTS_URL'),
     paymentsTimeoutMs: Number(env['PAYMENTS_TIMEOUT_MS'] ?? 10_000),
+    webhookSecret: env['WEBHOOK_SECRET'] ?? SAMPLE_SECRET,
     lease: env['LEASE'] ?? '30s',
     maintenance: env['MAINTENANCE'] !== 'off',
   };

@@ -1,6 +1,8 @@
 import { join, relative } from 'node:path';
 import { providePostgres } from './database/embedded-postgres.mjs';
 import { migrate } from './database/migrate.js';
+import { RemoteControl } from './payment-provider/remote-control.js';
+import { webhookEndpoint } from './payments/webhook-endpoint.js';
 import { whenAskedToEnd } from './processes/asked-to-end.js';
 import { startApp, startPaymentProvider } from './processes/rocket-rides.js';
 import { UndoList } from './processes/undo-list.js';
@@ -30,6 +32,7 @@ async function startEverything(): Promise<never> {
   const urls = { databaseUrl: postgres.url, paymentsUrl: provider.url };
   const app = await startApp({ ...urls, platform, port }, 'show');
   undo.add(() => app.stop());
+  await new RemoteControl(provider.url).tellBy(webhookEndpoint(app.url));
 
   const ledger = relative(process.cwd(), LEDGER);
   console.log(thingsToTry({ platform, appUrl: app.url, providerUrl: provider.url, ledger }));

@@ -50,6 +50,7 @@ ${post('/rides/1/tips', ada, key('tip'), { amount: 500 })}
 # What the provider's books say.
 curl ${providerUrl}/charges
 curl ${providerUrl}/transfers
+curl ${providerUrl}/receipts
 
 Ctrl-C ends everything. "npm run demo" tells the whole story by itself.
 `;

@@ -7,7 +7,7 @@ import { freshKey, requestsTo } from './requests.mjs';
 /** Not counted: the connections start in step and spread out only with time. */
 const RAMP = 100;
 /** How many keys are replayed in turn, unless a job says otherwise. */
-const REPLAYED_KEYS = 2_000;
+const REPLAYED_KEYS = 500;
 
 /**
  * @typedef {object} Job

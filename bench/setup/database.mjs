@@ -6,6 +6,8 @@ import { providePostgres } from '../../sample-app/database/embedded-postgres.mjs
 export class Database {
   /** @type {string[]} */
   #created = [];
+  /** @type {Promise<unknown>} */
+  #turn = Promise.resolve();
   #prefix = `bench_${randomBytes(3).toString('hex')}`;
 
   /**
@@ -40,7 +42,10 @@ export class Database {
   async create() {
     const database = `${this.#prefix}_${this.#created.length + 1}`;
     this.#created.push(database);
-    await this.client.query(`CREATE DATABASE ${database}`);
+    // Servers start side by side, but one connection does one thing at a time.
+    const turn = this.#turn;
+    this.#turn = turn.then(() => this.client.query(`CREATE DATABASE ${database}`));
+    await this.#turn;
     const url = new URL(this.server.url);
     url.pathname = `/${database}`;
     return url.href;

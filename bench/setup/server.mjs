@@ -46,8 +46,7 @@ export class Server {
    */
   static async start({ place, file }, { platform, databaseUrl, redisUrl, execArgv = [] }) {
     const child = fork(join(buildFolder(place), 'contenders', `${file}.js`), {
-      // A peer's use of what its driver will drop one day is not our reader's business.
-      execArgv: ['--disable-warning=DeprecationWarning', ...execArgv],
+      execArgv,
       env: {
         ...process.env,
         NODE_ENV: 'production',

@@ -62,15 +62,10 @@ export class ForeignRun<R, T> {
       }
     }
     await this.intend();
-    let result: R;
-    try {
-      result = await this.call();
-    } catch (error) {
-      const known = await this.assess(error);
-      return this.record(known.result);
-    }
+    const ended = await this.call();
     await this.reach('after_call');
-    return this.record(result);
+    const known = 'error' in ended ? await this.assess(ended.error) : ended;
+    return this.record(known.result);
   }
 
   /** An earlier attempt left a doubt: what is known of it now? Undefined: make the call (again). */
@@ -111,17 +106,20 @@ export class ForeignRun<R, T> {
     await this.reach('after_intent');
   }
 
-  private call(): Promise<R> {
+  private async call(): Promise<{ result: R } | { error: unknown }> {
     const { attempt, name, journal } = this.place;
     const scope = { journal, name, kind: 'foreign', requests: 0 } as const;
-    return phaseScope.run({ ...scope }, () =>
-      this.phase.call({
-        idempotencyKey: this.effectKey,
-        request: fromJson(this.earlier ? this.earlier.request : this.request),
-        attempt: attempt?.number ?? 1,
-        signal: attempt?.signal ?? new AbortController().signal,
-      }),
-    );
+    const effect = {
+      idempotencyKey: this.effectKey,
+      request: fromJson(this.earlier ? this.earlier.request : this.request),
+      attempt: attempt?.number ?? 1,
+      signal: attempt?.signal ?? new AbortController().signal,
+    };
+    try {
+      return { result: await phaseScope.run({ ...scope }, () => this.phase.call(effect)) };
+    } catch (error) {
+      return { error };
+    }
   }
 
   /** The call threw: a definite no, certainly nothing, found out after all, or in doubt. */

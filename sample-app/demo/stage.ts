@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { TOKENS } from '../auth/user.js';
+import type { ReceiptEntry } from '../payment-provider/ledger.js';
 import { RemoteControl } from '../payment-provider/remote-control.js';
+import { webhookEndpoint } from '../payments/webhook-endpoint.js';
 import type { RunningProcess } from '../processes/child-process.js';
 import { startApp } from '../processes/rocket-rides.js';
 import type { Narrator } from './narrator.js';
@@ -45,6 +48,7 @@ export class Stage {
   async startApp(): Promise<void> {
     const { urls, platform } = this;
     this.apps.push(await startApp({ ...urls, platform, port: 0, lease: LEASE }, 'keep'));
+    await this.provider.tellBy(webhookEndpoint(this.app.url));
   }
 
   rider(narrator: Narrator, user: 0 | 1 = 0): Rider {
@@ -69,10 +73,31 @@ export class Stage {
     return rows[0]?.status;
   }
 
+  /** What the database says about a phase of a key. */
+  async phaseOfKey(key: string, phase: string): Promise<string | undefined> {
+    const { rows } = await this.database.query<{ state: string }>(
+      `SELECT p.state FROM idempotency_phases p JOIN idempotency_keys k ON k.id = p.key_id
+       WHERE k.key = $1 AND p.name = $2`,
+      [key, phase],
+    );
+    return rows[0]?.state;
+  }
+
   /** The charges that the provider has booked for a ride. */
   async chargesFor(rideId: string | undefined): Promise<number> {
     const charges = await this.provider.charges();
     return charges.filter(({ description }) => description === `Ride ${rideId}`).length;
+  }
+
+  /** The receipts that the provider has mailed for a ride, once none is on its way any more. */
+  async receiptsFor(rideId: string | undefined): Promise<ReceiptEntry[]> {
+    const ofRide = (entry: ReceiptEntry) => entry.description === `Receipt for ride ${rideId}`;
+    for (;;) {
+      const underWay = await this.count("idempotency_outbox WHERE payload->>'rideId' = $1", rideId);
+      const mailed = (await this.provider.receipts()).filter(ofRide);
+      if (underWay === 0) return mailed;
+      await delay(50);
+    }
   }
 
   async close(): Promise<void> {

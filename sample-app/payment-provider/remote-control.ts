@@ -1,6 +1,7 @@
 import type { Behaviour } from './behaviour.js';
 import type { HeldRequest } from './held-requests.js';
 import type { ChargeEntry, ReceiptEntry, TransferEntry } from './ledger.js';
+import type { WebhookEndpoint } from './webhooks.js';
 
 /** The provider's control endpoints and books, for the demo and the tests. The app never uses it. */
 export class RemoteControl {
@@ -14,6 +15,11 @@ export class RemoteControl {
   /** The same for receipts. */
   async nextReceipts(...behaviours: Behaviour[]): Promise<void> {
     await this.ask('/control/next-receipts', { method: 'POST', body: JSON.stringify(behaviours) });
+  }
+
+  /** Where the provider tells of charges whose answer may be lost. */
+  async tellBy(endpoint: WebhookEndpoint): Promise<void> {
+    await this.ask('/webhook-endpoint', { method: 'POST', body: JSON.stringify(endpoint) });
   }
 
   /** Resolves as soon as a request stands still. */

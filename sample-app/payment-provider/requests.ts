@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ChargeRequest, ReceiptRequest, TransferRequest } from './ledger.js';
+import type { WebhookEndpoint } from './webhooks.js';
 
 export class BadRequest extends Error {}
 
@@ -51,6 +52,11 @@ export async function readTransferRequest(request: IncomingMessage): Promise<Tra
     recipient: string(body, 'recipient'),
     description: string(body, 'description'),
   };
+}
+
+export async function readEndpoint(request: IncomingMessage): Promise<WebhookEndpoint> {
+  const body = await readFields(request);
+  return { url: string(body, 'url'), secret: string(body, 'secret') };
 }
 
 async function readFields(request: IncomingMessage): Promise<Record<string, unknown>> {

@@ -7,11 +7,13 @@ import { KeyReusedError } from './once-per-key.js';
 import {
   BadRequest,
   readChargeRequest,
+  readEndpoint,
   readJson,
   readReceiptRequest,
   readTransferRequest,
 } from './requests.js';
 import type { Ledger, LedgerEntry } from './ledger.js';
+import { Webhooks } from './webhooks.js';
 
 /**
  * The provider's HTTP interface.
@@ -22,6 +24,7 @@ import type { Ledger, LedgerEntry } from './ledger.js';
  *   GET  /transfers
  *   POST /receipts                    with an Idempotency-Key: mailed once per key
  *   GET  /receipts
+ *   POST /webhook-endpoint            where to tell of charges whose answer may be lost
  *
  * and what no real provider has, for the demo, the tests and your own curl:
  *
@@ -35,6 +38,7 @@ export function createPaymentProvider(ledger: Ledger, slowMs: number): Server {
   const payments = new BehaviourQueue();
   const receipts = new BehaviourQueue();
   const held = new HeldRequests();
+  const webhooks = new Webhooks();
 
   /** Everything that can go wrong around one booking happens here. */
   async function bookAndAnswer(
@@ -57,6 +61,8 @@ export function createPaymentProvider(ledger: Ledger, slowMs: number): Server {
     }
 
     const entry = await book({ decline: behaviour === 'decline' });
+    const answerIsLost = behaviour === 'drop_after' || behaviour === 'error_after';
+    if (answerIsLost && entry.kind === 'charge') void webhooks.tell(entry);
 
     switch (behaviour) {
       case 'drop_after':
@@ -116,6 +122,9 @@ export function createPaymentProvider(ledger: Ledger, slowMs: number): Server {
         return answer(response, 200, {
           data: ledger.entries.filter((entry) => entry.kind === 'receipt'),
         });
+      case 'POST /webhook-endpoint':
+        webhooks.endpoint = await readEndpoint(request);
+        return answer(response, 200, { url: webhooks.endpoint.url });
       case 'POST /control/next':
         return order(request, response, payments);
       case 'POST /control/next-receipts':

@@ -6,3 +6,6 @@ export interface PaymentOptions {
 }
 
 export const PAYMENT_OPTIONS = Symbol('PAYMENT_OPTIONS');
+
+/** What the provider signs its webhooks with. */
+export const WEBHOOK_SECRET = Symbol('WEBHOOK_SECRET');

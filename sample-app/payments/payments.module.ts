@@ -1,15 +1,25 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { ChargeReconciler } from './charge-reconciler.js';
 import { PaymentClient } from './payment-client.js';
-import { PAYMENT_OPTIONS, type PaymentOptions } from './payment-options.js';
+import { PaymentWebhookController } from './payment-webhook.controller.js';
+import { PAYMENT_OPTIONS, WEBHOOK_SECRET, type PaymentOptions } from './payment-options.js';
 
 @Module({})
 export class PaymentsModule {
-  static forRoot(options: PaymentOptions): DynamicModule {
+  static forRoot({
+    webhookSecret,
+    ...options
+  }: PaymentOptions & { webhookSecret: string }): DynamicModule {
     return {
       module: PaymentsModule,
       global: true,
-      providers: [{ provide: PAYMENT_OPTIONS, useValue: options }, PaymentClient, ChargeReconciler],
+      controllers: [PaymentWebhookController],
+      providers: [
+        { provide: PAYMENT_OPTIONS, useValue: options },
+        { provide: WEBHOOK_SECRET, useValue: webhookSecret },
+        PaymentClient,
+        ChargeReconciler,
+      ],
       exports: [PaymentClient],
     };
   }

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { FAULT_STEPS } from 'nestjs-atomic-idempotency/testing';
+import { makeDue, messages } from '../outbox/messages.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import type { ServerProcess } from '../support/server-process.js';
+import { until } from '../support/until.js';
 import { printMatrix, type MatrixRow } from './matrix.js';
 import {
   createWorld,
@@ -115,5 +117,15 @@ forEachPlatform((platform) => {
       receipts: finished,
       charges: finished,
     });
+  });
+
+  it('every receipt is mailed in the end, and no ride gets two', async () => {
+    await makeDue(world.database); // also what the killed process was about to send
+    await until(async () => (await messages(world.database)).length === 0);
+    const rides = await world.database.query<{ id: string }>('SELECT id FROM rides');
+    const receipts = await world.provider.control.receipts();
+    expect(receipts.map(({ description }) => description).toSorted()).toEqual(
+      rides.map(({ id }) => `Receipt for ride ${id}`).toSorted(),
+    );
   });
 });

@@ -60,6 +60,8 @@ export function startRides(
     port: 0,
     paymentsTimeoutMs: 30_000,
     lease: '30s',
+    // Only the statements of the requests themselves are to be seen.
+    maintenance: false,
   });
   // The tests provoke errors that the app is right to log, and nobody needs to read.
   return platform.start({ imports: [module] }, { logger: false });
@@ -89,7 +91,9 @@ export async function tracesOf(
   { database, provider }: { database: Queryable; provider: PaymentProvider },
   key?: string,
 ): Promise<Traces> {
-  const [row] = await database.query<Omit<Traces, 'charges'> & { ids: string[] }>(
+  const [row] = await database.query<
+    Pick<Traces, 'rides' | 'auditRecords'> & { ids: string[]; staged: string[] }
+  >(
     `WITH r AS (
        SELECT r.id FROM rides r LEFT JOIN idempotency_keys k ON k.id = r.idempotency_key_id
        WHERE $1::text IS NULL OR k.key = $1
@@ -98,13 +102,24 @@ export async function tracesOf(
             (SELECT coalesce(array_agg(id::text), '{}') FROM r) AS "ids",
             (SELECT count(*)::int FROM audit_records
              WHERE $1::text IS NULL OR subject IN (SELECT 'ride/' || id FROM r)) AS "auditRecords",
-            (SELECT count(*)::int FROM staged_receipts
-             WHERE $1::text IS NULL OR ride_id IN (SELECT id FROM r)) AS "receipts"`,
+            (SELECT coalesce(array_agg(id::text), '{}') FROM idempotency_outbox
+             WHERE $1::text IS NULL OR payload->>'rideId' IN (SELECT id::text FROM r)) AS "staged"`,
     [key],
   );
-  const { ids, ...traces } = row!;
-  const charges = (await provider.control.charges()).filter(
-    ({ description }) => key === undefined || ids.some((id) => description === `Ride ${id}`),
-  );
-  return { ...traces, charges: charges.length };
+  const { ids, staged, ...traces } = row!;
+  const isOf = (description: string, what: string) =>
+    key === undefined || ids.some((id) => description === `${what} ${id}`);
+  const [charges, receipts] = await Promise.all([
+    provider.control.charges(),
+    provider.control.receipts(),
+  ]);
+  const mailed = receipts
+    .filter(({ description }) => isOf(description, 'Receipt for ride'))
+    .map(({ idempotencyKey }) => idempotencyKey);
+  return {
+    ...traces,
+    // Messages, on their way or mailed, or both for a moment.
+    receipts: new Set([...staged, ...mailed]).size,
+    charges: charges.filter(({ description }) => isOf(description, 'Ride')).length,
+  };
 }

@@ -5,7 +5,9 @@ import { crashAt } from '../support/crash.js';
 import { send } from '../support/http.js';
 import { lapse, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { runJob } from '../support/jobs.js';
+import { operatorOf } from '../support/operator.js';
 import { forEachPlatform } from '../support/platforms.js';
+import { passTime } from '../support/time.js';
 import { arrowsOf } from './document.js';
 
 let status = 201;
@@ -55,6 +57,24 @@ class StatesController {
   @Idempotent({ run: 'background' })
   background(): Promise<object> {
     return this.operations.operate();
+  }
+
+  @Post('background-gone')
+  @Idempotent({ run: 'background', onExpired: 'gone' })
+  backgroundGone(): Promise<object> {
+    return this.operations.operate();
+  }
+
+  @Post('gone')
+  @Idempotent({ onExpired: 'gone' })
+  gone(): object {
+    return {};
+  }
+
+  @Post('confused')
+  @Idempotent({ onServerError: 'unknown' })
+  confused(): never {
+    throw new Error('a bug');
   }
 
   @Post('piped')
@@ -113,7 +133,28 @@ forEachPlatform((platform) => {
     await post('repeatable', 'forgotten');
     await post('piped', 'never-began');
     await post('background', 'parked');
+    await post('background-gone', 'parked-gone');
     await runJob(app, 'completer');
+    await post('background', 'never-claimed');
+
+    const operator = operatorOf(app);
+    const [doubt] = (await operator.find({ key: 'in-doubt' })).keys;
+    await operator.resolve(doubt!.inDoubt!.effectKey, { outcome: 'not_executed' }, 'a test');
+    await post('confused', 'confused');
+    const [confused] = (await operator.find({ key: 'confused' })).keys;
+    const answer = { status: 201 };
+    await operator.resolveKey(confused!.id, { outcome: 'completed', answer }, 'a test');
+
+    await post('gone', 'gone');
+    status = 500;
+    await post('plain', 'fails-for-good');
+    status = 201;
+    const aged = ['parked', 'parked-gone', 'never-claimed', 'gone', 'fails-for-good'];
+    // Past retention, past the last chance of what waits, past a tombstone's time.
+    for (let days = 1; days <= 3; days++) {
+      for (const key of aged) await passTime(app.database, key, '25 hours');
+      await runJob(app, 'reaper');
+    }
 
     await app.database.query(
       `UPDATE idempotency_keys SET expires_at = now() WHERE key = 'fails-first'`,

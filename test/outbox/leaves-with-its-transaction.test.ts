@@ -85,7 +85,7 @@ describe('A message', () => {
 });
 
 describe('A message is refused', () => {
-  const refused = async (work: (tx: EntityManager) => Promise<unknown>, why: RegExp) => {
+  const expectRefused = async (work: (tx: EntityManager) => Promise<unknown>, why: RegExp) => {
     const error = await app.dataSource.transaction(work).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(PhaseUsageError);
     expect((error as Error).message).toMatch(why);
@@ -93,21 +93,24 @@ describe('A message is refused', () => {
   };
 
   it('without a transaction', async () => {
-    await refused(() => app.outbox.add(app.dataSource.manager, 'orders'), /without a transaction/);
+    await expectRefused(
+      () => app.outbox.add(app.dataSource.manager, 'orders'),
+      /without a transaction/,
+    );
     const runner = app.dataSource.createQueryRunner();
-    await refused(() => app.outbox.add(runner.manager, 'orders'), /without a transaction/);
+    await expectRefused(() => app.outbox.add(runner.manager, 'orders'), /without a transaction/);
     await runner.release();
   });
 
   it('after its transaction has ended', async () => {
     let ended: EntityManager | undefined;
     await app.dataSource.transaction(async (tx) => void (ended = tx));
-    await refused(() => app.outbox.add(ended!, 'orders'), /without a transaction/);
+    await expectRefused(() => app.outbox.add(ended!, 'orders'), /without a transaction/);
   });
 
   it('in a transaction of another data source, where no worker would find it', async () => {
     const other = await new DataSource({ ...app.database.dataSourceOptions }).initialize();
-    await refused(
+    await expectRefused(
       () => other.transaction((tx) => app.outbox.add(tx, 'orders')),
       /another data source/,
     );
@@ -121,6 +124,9 @@ describe('A message is refused', () => {
     ['with an empty ordering key', ['orders', 1, { orderingKey: '' }], /orderingKey/],
     ['with a huge ordering key', ['orders', 1, { orderingKey: 'k'.repeat(1001) }], /orderingKey/],
   ])('%s', async (_, [topic, payload, options], why) => {
-    await refused((tx) => app.outbox.add(tx, topic as string, payload, options as object), why);
+    await expectRefused(
+      (tx) => app.outbox.add(tx, topic as string, payload, options as object),
+      why,
+    );
   });
 });

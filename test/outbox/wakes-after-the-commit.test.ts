@@ -32,6 +32,7 @@ describe('The worker of a process', () => {
     await app.dataSource.transaction(async (tx) => {
       await tx.transaction((inner) => app.outbox.add(inner, 'orders'));
       await tx.transaction(() => Promise.reject(new Error())).catch(() => undefined);
+      expect(await app.deliver()).toBe(0); // what is not committed cannot be delivered
     });
     await came.arrived(1);
   });
@@ -47,6 +48,8 @@ describe('The worker of a process', () => {
       for (let i = 0; i < 20; i += 1) await app.outbox.add(tx, 'orders');
     });
     await came.arrived(20);
+    await until(async () => (await messages(app.database)).length === 0);
+    expect(came.count).toBe(20);
   });
 
   it('finds what other processes have committed by looking', async () => {
@@ -59,6 +62,7 @@ describe('The worker of a process', () => {
     const web = await startOutboxApp({ database: worker.database });
     await web.add('orders');
     await came.arrived(1);
+    await until(async () => (await messages(worker.database)).length === 0);
     await web.close();
   });
 

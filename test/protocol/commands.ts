@@ -1,7 +1,8 @@
 import { expect } from '@jest/globals';
 import type { AsyncCommand } from 'fast-check';
+import { describeFate, LIVES, type Fate } from './fate.js';
 import { WELL, type Circumstances, type NamedKey, type Told } from './model.js';
-import { LIVES, type Fate, type Outcome } from './real.js';
+import type { Outcome } from './real.js';
 import type { Run } from './run.js';
 
 type Command = AsyncCommand<Run, Run>;
@@ -28,8 +29,7 @@ export class Request implements Command {
   toString(): string {
     const { behaviour, reconciler } = this.circumstances;
     const when = this.afterLease ? ' after its lease' : '';
-    const fate = this.fate.kind === 'lives' ? '' : `, ${this.fate.kind} at ${this.fate.at}`;
-    return `request in slot ${this.slot}${when}: provider ${behaviour}, reconciler ${reconciler}${fate}`;
+    return `request in slot ${this.slot}${when}: provider ${behaviour}, reconciler ${reconciler}${describeFate(this.fate)}`;
   }
 }
 
@@ -49,7 +49,7 @@ export class Duplicates implements Command {
   constructor(
     private readonly slot: number,
     private readonly count: number,
-    private readonly fate: Exclude<Fate, { kind: 'stalls' }>,
+    private readonly fate: Fate,
     private readonly afterLease: boolean,
   ) {}
 
@@ -73,8 +73,7 @@ export class Duplicates implements Command {
 
   toString(): string {
     const when = this.afterLease ? ' after its lease' : '';
-    const fate = this.fate.kind === 'lives' ? '' : `, one dies at ${this.fate.at}`;
-    return `${this.count} at once in slot ${this.slot}${when}${fate}`;
+    return `${this.count} at once in slot ${this.slot}${when}${describeFate(this.fate)}`;
   }
 }
 

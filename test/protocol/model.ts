@@ -151,7 +151,7 @@ export class Model {
           write({ charge: 'intended', ...(charge !== 'intended' && { forgotten: false }) });
           yield 'charge_created:after_intent';
           const reply = this.provider.charge(key.name, circumstances.behaviour);
-          if (typeof reply === 'object' && !reply.declined) yield 'charge_created:after_call';
+          yield 'charge_created:after_call';
           outcome = this.assess(key, circumstances, reply, charge !== 'intended');
         }
         switch (outcome) {

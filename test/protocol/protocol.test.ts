@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { FAULT_STEPS, observeFaultPoints } from 'nestjs-atomic-idempotency/testing';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { commands, policies } from './arbitraries.js';
 import { Deliver, lapse, request, Wake } from './commands.js';
+import { LIVES } from './fate.js';
 import { Model, WELL, type Policy } from './model.js';
 import { Provider } from './provider.js';
-import { LIVES, order, Real } from './real.js';
+import { Real } from './real.js';
 import { Run } from './run.js';
 import { bank, ChargeReconciler, OrdersController, TABLES } from './shop.js';
 
@@ -40,18 +40,6 @@ forEachPlatform((platform) => {
     return new Run(new Model(), new Real(app, bank.provider), `run-${++runs}-`, chosen);
   }
 
-  /** Where a request can die, from one that does not. */
-  async function learnFaultPoints(): Promise<string[]> {
-    bank.provider = new Provider();
-    const points: string[] = [];
-    const stopObserving = observeFaultPoints(({ name }) => void points.push(name));
-    const policy = { inDoubt: 'stop', onAbandoned: 'unknown' } as const;
-    const answer = await order(app, { name: 'undisturbed', policy }, WELL);
-    stopObserving();
-    expect(answer.status).toBe(201);
-    return points;
-  }
-
   /** Whatever happened: everybody wakes up, what is on its way arrives, and clients retry. */
   async function drain(run: Run): Promise<void> {
     while (run.stalled.length > 0) await new Wake(0).run(run);
@@ -69,12 +57,8 @@ forEachPlatform((platform) => {
   it(
     'does what the model does, and charges once, whatever happens in whatever order',
     async () => {
-      const points = await learnFaultPoints();
-      const steps = points.map((point) => FAULT_STEPS.find((step) => point.endsWith(step)));
-      expect(new Set(steps)).toEqual(new Set(FAULT_STEPS));
-
       await fc.assert(
-        fc.asyncProperty(policies(), commands(points), async (chosen, given) => {
+        fc.asyncProperty(policies(), commands(), async (chosen, given) => {
           const run = newRun(chosen);
           try {
             await fc.asyncModelRun(() => ({ model: run, real: run }), given);

@@ -7,15 +7,11 @@ import {
 import { send, type Received } from '../support/http.js';
 import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
 import { until } from '../support/until.js';
+import { fateful, LIVES, type Fate } from './fate.js';
 import type { Circumstances, ModelRow, NamedKey, Told } from './model.js';
 import type { Provider } from './provider.js';
 
-/** What is to become of an attempt. */
-export type Fate = { kind: 'lives' } | { kind: 'dies' | 'stalls'; at: string };
-
-export const LIVES = { kind: 'lives' } as const;
-
-/** What did. */
+/** What became of a request. */
 export type Outcome = { kind: 'answered'; told: Told } | { kind: 'dies' | 'stalls'; at: string };
 
 /** A key as the database has it, with what its phases have written. */
@@ -26,6 +22,14 @@ export interface RealRow extends ModelRow {
   orders: number;
   charges: number[];
   receipts: number;
+}
+
+/** An attempt has met its fate. */
+interface Met {
+  kind: 'dies' | 'stalls';
+  at: string;
+  /** Lets one go on that stands still. */
+  goOn: () => void;
 }
 
 interface Sent {
@@ -53,7 +57,8 @@ export class Real {
   readonly stalled: { wake: () => Promise<Told> }[] = [];
   private readonly finalAnswers = new Map<string, string>();
   private fate: Fate = LIVES;
-  private meetFate: (stalling: () => void) => void = () => undefined;
+  private isFateful = fateful(LIVES);
+  private meetFate: (met: Met) => void = () => undefined;
   private readonly stopObserving: () => void;
 
   constructor(
@@ -74,20 +79,21 @@ export class Real {
     const met = this.await(fate);
     const sent = this.send(key, circumstances);
     const told = sent.answer.then((answer) => this.read(key, answer));
-    const first = await Promise.race([told, met]);
-    this.fate = LIVES;
-    if (typeof first === 'object') return { kind: 'answered', told: first };
-    if (fate.kind === 'dies') {
+    const first = await Promise.race([met, told]);
+    this.expectLife();
+    if (!('at' in first)) return { kind: 'answered', told: first };
+    const { kind, at, goOn } = first;
+    if (kind === 'dies') {
       sent.giveUp();
       await sent.answer.catch(() => undefined);
     } else {
       const wake = () => {
-        first();
+        goOn();
         return told;
       };
       this.stalled.push({ wake });
     }
-    return fate as Outcome;
+    return { kind, at };
   }
 
   /** Sends several at once. The answers in any order, without the one that died. */
@@ -102,7 +108,7 @@ export class Real {
     const sent = Array.from({ length: count }, () => this.send(key, circumstances));
     const all = Promise.all(sent.map(async ({ answer }) => received.push(await answer)));
     const died = await Promise.race([met, all.then(() => false)]);
-    this.fate = LIVES;
+    this.expectLife();
     if (died) {
       await until(() => received.length === count - 1, 'all but the dead one are answered');
       for (const { giveUp } of sent) giveUp();
@@ -150,21 +156,27 @@ export class Real {
     return { answer, giveUp: () => client.abort() };
   }
 
-  /** Resolves when an attempt meets this fate, with what lets one go on that stands still. */
-  private await(fate: Fate): Promise<() => void> {
+  /** Resolves when an attempt meets this fate. */
+  private await(fate: Fate): Promise<Met> {
     this.fate = fate;
+    this.isFateful = fateful(fate);
     return new Promise((resolve) => (this.meetFate = resolve));
   }
 
-  private observe({ name }: FaultPoint): void | Promise<void> {
-    const { fate } = this;
-    if (fate.kind === 'lives' || fate.at !== name) return;
+  private expectLife(): void {
     this.fate = LIVES;
-    if (fate.kind === 'dies') {
-      this.meetFate(() => undefined);
+    this.isFateful = fateful(LIVES);
+  }
+
+  private observe({ name }: FaultPoint): void | Promise<void> {
+    const { kind } = this.fate;
+    if (kind === 'lives' || !this.isFateful(name)) return;
+    this.expectLife();
+    if (kind === 'dies') {
+      this.meetFate({ kind, at: name, goOn: () => undefined });
       throw new SimulatedCrash(name);
     }
-    return new Promise((goOn) => this.meetFate(goOn));
+    return new Promise((goOn) => this.meetFate({ kind, at: name, goOn }));
   }
 
   /** An answer in the model's words. Final answers of one key are the same bytes. */

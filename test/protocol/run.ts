@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { fateful, type Fate } from './fate.js';
 import { expectInvariants } from './invariants.js';
 import {
   type Circumstances,
@@ -7,7 +8,7 @@ import {
   type NamedKey,
   type Policy,
 } from './model.js';
-import type { Fate, Outcome, Real, RealRow } from './real.js';
+import type { Outcome, Real, RealRow } from './real.js';
 
 /** Commands name a slot and not a key: when the key in it is through, a new one takes its place. */
 export const SLOTS = 2;
@@ -48,12 +49,13 @@ export class Run {
   predict(key: NamedKey, circumstances: Circumstances, fate: Fate): Outcome {
     const begun = this.model.request(key, circumstances);
     if (!('next' in begun)) return { kind: 'answered', told: begun };
+    const isFateful = fateful(fate);
     for (;;) {
       const step = begun.next();
       if (step.done) return { kind: 'answered', told: step.value };
-      if (fate.kind === 'lives' || fate.at !== step.value) continue;
+      if (fate.kind === 'lives' || !isFateful(step.value)) continue;
       if (fate.kind === 'stalls') this.stalled.push({ key: key.name, attempt: begun });
-      return fate;
+      return { kind: fate.kind, at: step.value };
     }
   }
 

@@ -3,14 +3,20 @@ import { Body, Controller, Post, UseGuards, type Type } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Idempotent } from 'nestjs-atomic-idempotency';
+import { DataSource } from 'typeorm';
+import { makeDue, messages } from '../outbox/messages.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { age, runJob } from '../support/jobs.js';
 import { forEachPlatform, type TestApp } from '../support/platforms.js';
+import { until } from '../support/until.js';
 import { AuthGuard } from './auth.guard.js';
 import { CheckoutService } from './checkout.service.js';
 import { checkoutSurvivesCrashes } from './crash-safety.js';
+import { Mailer } from './mailer.js';
+import { OrderMails } from './order-mails.js';
 import { Order } from './order.entity.js';
+import { PaymentWebhooksController } from './payment-webhooks.controller.js';
 import { Payments } from './payments.js';
 import { RidesService } from './rides.service.js';
 
@@ -19,6 +25,8 @@ it.each([
   'orders.controller.ts',
   'checkout.service.ts',
   'rides.service.ts',
+  'order-mails.ts',
+  'payment-webhooks.controller.ts',
   'crash-safety.ts',
 ])('shows %s as it is compiled and run here', async (file) => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
@@ -67,6 +75,7 @@ class RidesController {
 forEachPlatform((platform) => {
   let server: TestApp;
   const payments = new Payments();
+  const mailer = new Mailer();
   const headers = { authorization: 'Bearer alice' };
   const key = (name: string) => `${name}-${platform.name}`;
 
@@ -74,8 +83,14 @@ forEachPlatform((platform) => {
     server = await platform.start(
       {
         imports: [AppModule, TypeOrmModule.forFeature([Order])],
-        controllers: [CheckoutController, RidesController],
-        providers: [CheckoutService, RidesService, { provide: Payments, useValue: payments }],
+        controllers: [CheckoutController, RidesController, PaymentWebhooksController],
+        providers: [
+          CheckoutService,
+          RidesService,
+          OrderMails,
+          { provide: Payments, useValue: payments },
+          { provide: Mailer, useValue: mailer },
+        ],
       },
       { logger: false },
     );
@@ -115,6 +130,36 @@ forEachPlatform((platform) => {
     expect(await runJob(server, 'completer')).toBe(1);
     expect(payments.charges.size).toBe(1);
     expect((await send(`${server.url}/rides`, ride)).json()).toMatchObject({ charge: 'ch_1' });
+  });
+
+  it('goes on with what a webhook tells', async () => {
+    payments.charges.clear();
+    payments.losesNextAnswer = true;
+    const checkout = { key: key('told'), headers, body: { item: 'rocket', amount: 4200 } };
+    expect((await send(`${server.url}/checkout`, checkout)).status).toBe(500);
+    const [idempotencyKey] = payments.charges.keys();
+    const body = { idempotencyKey, chargeId: 'ch_told' };
+    const told = await send(`${server.url}/webhooks/payments`, { body });
+    expect(told.json()).toMatchObject({ changed: true });
+    const retry = await send(`${server.url}/checkout`, checkout);
+    expect(retry.json()).toMatchObject({ charge: 'ch_told' });
+  });
+
+  it('sends the mail of a transaction that commits, once, and of no other', async () => {
+    const dataSource = server.app.get(DataSource);
+    const mails = server.app.get(OrderMails);
+    mailer.losesNextAnswer = true;
+    await dataSource.transaction((tx) => mails.confirm(tx, 7, 'ada'));
+    await dataSource
+      .transaction(async (tx) => {
+        await mails.confirm(tx, 8, 'ada');
+        throw new Error('the order fails');
+      })
+      .catch(() => undefined);
+    await until(async () => (await messages(database))[0]?.last_error);
+    await makeDue(database);
+    await until(async () => (await messages(database)).length === 0);
+    expect([...mailer.sent.values()]).toEqual([{ to: 'ada', subject: 'Order 7' }]);
   });
 
   it('verifies their crash safety', async () => {

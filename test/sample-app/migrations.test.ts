@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { IdempotencyKey, IdempotencyPhase } from 'nestjs-atomic-idempotency';
+import { idempotencyEntities } from 'nestjs-atomic-idempotency';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions } from '../../sample-app/database/data-source.js';
 import { AuditRecord } from '../../sample-app/rides/audit-record.entity.js';
 import { Ride } from '../../sample-app/rides/ride.entity.js';
-import { StagedReceipt } from '../../sample-app/rides/staged-receipt.entity.js';
 import { Tip } from '../../sample-app/tips/tip.entity.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
-const ENTITIES = [AuditRecord, IdempotencyKey, IdempotencyPhase, Ride, StagedReceipt, Tip];
+const ENTITIES = [...idempotencyEntities, AuditRecord, Ride, Tip];
 
 describe("The sample's migrations", () => {
   let database: TestDatabase;

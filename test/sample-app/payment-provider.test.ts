@@ -170,6 +170,40 @@ describe('The payment provider', () => {
     expect(await control.transfers()).toHaveLength(before + 2);
   });
 
+  describe('asked for a receipt', () => {
+    const RECEIPT = { email: 'ada@example.com', amount: 4900, currency: 'usd', description: 'x' };
+    const receipt = (key: string | undefined, body: object = RECEIPT) =>
+      send(`${provider.url}/receipts`, { key, body });
+    const mailed = async (key: string) =>
+      (await control.receipts()).filter(({ idempotencyKey }) => idempotencyKey === key);
+
+    it('mails once per key', async () => {
+      const key = randomUUID();
+      const first = await receipt(key);
+      expect(first.status).toBe(201);
+      expect((await receipt(key)).text).toBe(first.text);
+      expect((await receipt(key, { ...RECEIPT, email: 'grace@example.com' })).status).toBe(422);
+      expect(await mailed(key)).toEqual([first.json()]);
+    });
+
+    it.each([
+      ['without a key', undefined, RECEIPT],
+      ['without an address', 'k', { ...RECEIPT, email: undefined }],
+    ])('refuses one %s', async (_, key, body) => {
+      expect((await receipt(key, body)).status).toBe(400);
+    });
+
+    it('behaves as it was told for receipts, and not as for payments', async () => {
+      const key = randomUUID();
+      await control.next('decline');
+      await control.nextReceipts('error_after');
+      expect((await receipt(key)).status).toBe(500);
+      expect(await mailed(key)).toHaveLength(1);
+      expect((await receipt(key)).status).toBe(201);
+      expect((await charge(randomUUID())).status).toBe(402);
+    });
+  });
+
   async function untilBooked(key: string): Promise<'booked'> {
     while ((await find(key)).length === 0);
     return 'booked';

@@ -1,9 +1,10 @@
+import type { INestApplication } from '@nestjs/common';
 import { AppModule } from '../../sample-app/app.module.js';
 import type { Configuration } from '../../sample-app/configuration.js';
 import { migrate } from '../../sample-app/database/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send, type Received } from '../support/http.js';
-import type { Platform } from '../support/platforms.js';
+import type { Platform, TestApp } from '../support/platforms.js';
 import { startPaymentProvider, type PaymentProvider } from './payment-provider-process.js';
 
 export interface RideRequest {
@@ -13,10 +14,13 @@ export interface RideRequest {
 }
 
 export interface RocketRides {
+  app: INestApplication;
   database: TestDatabase;
   provider: PaymentProvider;
   url: string;
   post(path: string, request: RideRequest): Promise<Received>;
+  /** Another process of the app, as it were: with the same database and provider. */
+  startAnother(overrides: Partial<Configuration>): Promise<TestApp>;
   close(): Promise<void>;
 }
 
@@ -37,17 +41,21 @@ export async function startRocketRides(
     lease: '30s',
     ...overrides,
   };
-  const app = await platform.start(
-    { imports: [AppModule.forRoot(configuration)] },
-    // The tests provoke errors that the app is right to log, and nobody needs to read.
-    { logger: false },
-  );
+  const start = (settings: Configuration) =>
+    platform.start(
+      { imports: [AppModule.forRoot(settings)] },
+      // The tests provoke errors that the app is right to log, and nobody needs to read.
+      { logger: false, rawBody: true },
+    );
+  const app = await start(configuration);
   return {
+    app: app.app,
     database,
     provider,
     url: app.url,
     post: (path, { key, body, token = 'token-of-ada' }) =>
       send(`${app.url}${path}`, { key, body, headers: { authorization: `Bearer ${token}` } }),
+    startAnother: (others) => start({ ...configuration, ...others }),
     async close() {
       await app.close();
       await provider.close();

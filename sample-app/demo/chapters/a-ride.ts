@@ -10,6 +10,7 @@ export const aRide: Chapter = {
     const first = await rider.send(request);
     narrator.expect('the ride is created', first.status, 201);
     narrator.expect('it is paid', await stage.chargesFor(first.body.id), 1);
+    narrator.expect('the receipt is mailed', (await stage.receiptsFor(first.body.id)).length, 1);
 
     narrator.say('She sends the same request again.');
     const second = await rider.send(request);

@@ -36,6 +36,6 @@ export const killedAfterTheCharge: Chapter = {
     narrator.expect('one ride to europa', await stage.count("rides WHERE target = 'europa'"), 1);
     const audits = await stage.count('audit_records WHERE subject = $1', `ride/${id}`);
     narrator.expect('one audit record', audits, 1);
-    narrator.expect('one receipt', await stage.count('staged_receipts WHERE ride_id = $1', id), 1);
+    narrator.expect('one receipt', (await stage.receiptsFor(id)).length, 1);
   },
 };

@@ -151,13 +151,16 @@ export function resolvePolicy(
   };
 }
 
-/** 408, 425 and 429 ask the client to come again, so they cannot be the last word. */
 function isFinalByDefault(
   { status }: Outcome,
   onServerError: ResolvedPolicy['onServerError'],
 ): boolean {
-  if (status >= 500) return onServerError === 'store';
-  return status !== 408 && status !== 425 && status !== 429;
+  return status >= 500 ? onServerError === 'store' : isLastWord(status);
+}
+
+/** 408, 425 and 429 ask to come again. */
+export function isLastWord(status: number): boolean {
+  return status < 500 && status !== 408 && status !== 425 && status !== 429;
 }
 
 export function milliseconds(where: string, option: string, duration: Duration): number {

@@ -25,7 +25,14 @@ class PaymentsController {
     }),
     IdempotencyModule.forRoot({
       scope: 'global',
-      maintenance: { sweeper: false, completer: false, reconciler: false, outbox: false },
+      maintenance: {
+        sweeper: false,
+        completer: false,
+        reconciler: false,
+        outbox: false,
+        // Only when it is woken; with its own batches and pauses from there on.
+        reaper: { interval: '1d' },
+      },
     }),
   ],
   controllers: [PaymentsController],

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { HttpException, Logger } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import { mortal } from '../fault-points.js';
 import type { ResolvedPolicy } from '../idempotency.policy.js';
 import { Attempt } from '../keys/attempt.js';
@@ -12,7 +12,7 @@ import type { WaitingRoom } from '../keys/waiting-room.js';
 import { fromJson, toJson } from '../phases/json.js';
 import { PhaseJournal } from '../phases/phase-journal.js';
 import type { PhaseStore } from '../phases/phase-store.js';
-import { rejectionOf } from '../phases/rejection.js';
+import { isDefinite, rejectionOf } from '../phases/rejection.js';
 import type { UsageGuard } from '../phases/usage-guard.js';
 import { requestContext } from '../request/request-context.js';
 import { resumeIn } from './completer.options.js';
@@ -93,8 +93,7 @@ export class Completer {
         toJson(result, `The result of operation "${operation}"`),
       );
     } catch (error) {
-      const definite = error instanceof HttpException && error.getStatus() < 500 && !attempt.doubt;
-      if (definite) {
+      if (isDefinite(error) && !attempt.doubt) {
         const what = `The exception that ended operation "${operation}"`;
         return this.record(attempt, 'rejected', rejectionOf(error, what));
       }

@@ -6,7 +6,7 @@ import { fromJson } from '../phases/json.js';
 import type { Reconcilers, Reconciliation } from '../phases/reconciler.js';
 import { backoff } from './backoff.js';
 
-/** How long one question may take. What takes longer counts as unknown; shutdown waits for it too. */
+/** How long one question may take. What takes longer counts as unknown. */
 const PATIENCE = 30_000;
 
 /** How long a claim keeps other processes from asking: well beyond the longest question. */
@@ -28,6 +28,8 @@ export const RECONCILIATION_EXHAUSTED = 'reconciliation_exhausted';
 export class UnknownReconciler {
   private readonly logger = new Logger('IdempotencyMaintenance');
   private readonly reported = new Set<string>();
+  /** Questions under way: what ends the wait for each. */
+  private readonly asking = new Set<() => void>();
 
   constructor(
     private readonly store: UnknownStore,
@@ -48,6 +50,13 @@ export class UnknownReconciler {
     return claimed.length;
   }
 
+  /** What nobody has answered by then is asked by another process, or after the restart. */
+  async close(timeout: number): Promise<void> {
+    setTimeout(() => {
+      for (const giveUp of this.asking) giveUp();
+    }, timeout).unref();
+  }
+
   private async look(key: ClaimedUnknown): Promise<void> {
     if (key.phase === null) {
       await this.store.postpone(key, null);
@@ -62,31 +71,27 @@ export class UnknownReconciler {
     else await this.giveTime(key);
   }
 
-  private async ask({
-    phase,
-    effectKey,
-    request,
-    startedAt,
-  }: ClaimedUnknown): Promise<Reconciliation> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<Reconciliation>((resolve) => {
-      timer = setTimeout(() => {
-        this.logger.error(
-          `@Reconciler('${phase}') did not answer within ${this.patience / 1000} s.`,
-        );
-        resolve({ outcome: 'unknown' });
-      }, this.patience);
-    });
+  /** Undefined where nobody answers in time. */
+  private async ask(key: ClaimedUnknown): Promise<Reconciliation | undefined> {
+    const { phase, effectKey, request, startedAt } = key;
     const answer = this.reconcilers.ask({
       recoveryPoint: phase!,
       idempotencyKey: effectKey!,
       request: fromJson(request ?? undefined),
       startedAt: startedAt!,
     });
+    let giveUp!: () => void;
+    const givenUp = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)));
+    const timer = setTimeout(() => {
+      this.logger.error(`@Reconciler('${phase}') did not answer within ${this.patience / 1000} s.`);
+      giveUp();
+    }, this.patience);
+    this.asking.add(giveUp);
     try {
-      return await Promise.race([answer, timeout]);
+      return await Promise.race([answer, givenUp]);
     } finally {
       clearTimeout(timer);
+      this.asking.delete(giveUp);
     }
   }
 
@@ -125,8 +130,12 @@ export class UnknownReconciler {
 }
 
 /** Undefined: nothing was found out, or nothing that can be written down. */
-function settle(answer: Reconciliation, phase: string, logger: Logger): Settlement | undefined {
-  if (answer.outcome === 'unknown') return undefined;
+function settle(
+  answer: Reconciliation | undefined,
+  phase: string,
+  logger: Logger,
+): Settlement | undefined {
+  if (answer === undefined || answer.outcome === 'unknown') return undefined;
   try {
     return settlementOf(answer, phase);
   } catch (error) {

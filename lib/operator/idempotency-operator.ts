@@ -82,7 +82,9 @@ export class IdempotencyOperator {
       by,
       (seen, actor) => {
         const phase = seen.phase!;
-        const open = outcome === 'not_executed' ? ['intended'] : ['intended', 'withdrawn'];
+        // An unknown key without a call in doubt is unknown for another reason.
+        const evident = outcome !== 'not_executed' && seen.status !== 'unknown';
+        const open = evident ? ['intended', 'withdrawn'] : ['intended'];
         if (seen.status === 'in_progress' && !seen.lapsed) return running(seen);
         if (!open.includes(seen.phaseState!) || isFinished(seen)) {
           return refuse(

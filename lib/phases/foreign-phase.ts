@@ -19,7 +19,8 @@ export interface ForeignPhase<R, T = R> {
   /**
    * Makes the call, outside any transaction. A returned value is its result; an
    * HttpException below 500 is a definite no of the other system; any other
-   * error leaves the outcome in doubt.
+   * error leaves the outcome in doubt. So do 408, 425 and 429, which say "later"
+   * and not "no".
    *
    * A resume throws such a no again, with the same status, response, name and
    * message but of class HttpException: code that catches it should look at

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { HttpException, Logger, ServiceUnavailableException } from '@nestjs/common';
+import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs/common';
 import { faultPoint, type FaultStep } from '../fault-points.js';
 import {
   isConnectionLoss,
@@ -14,7 +14,7 @@ import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from './phase-record.js';
 import { phaseScope } from './phase-scope.js';
 import type { PhaseStore } from './phase-store.js';
-import { rejectionFrom, rejectionOf } from './rejection.js';
+import { isDefinite, rejectionFrom, rejectionOf } from './rejection.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
 import type { Reconcilers, Reconciliation } from './reconciler.js';
 
@@ -129,9 +129,7 @@ export class ForeignRun<R, T> {
       this.stop('not_executed');
       throw error;
     }
-    if (error instanceof HttpException && error.getStatus() < 500) {
-      throw await this.reject(error);
-    }
+    if (isDefinite(error)) throw await this.reject(error);
     const { inDoubt = 'stop' } = this.phase;
     if (inDoubt === 'reconcile' && this.place.attempt) {
       const reconciliation = await this.reconcile();

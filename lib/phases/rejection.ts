@@ -1,5 +1,14 @@
 import { HttpException } from '@nestjs/common';
+import { isLastWord } from '../idempotency.policy.js';
 import { fromJson, toJson } from './json.js';
+
+/**
+ * Whether an exception is the last word of whoever threw it. A time-out (408) is
+ * not, whatever it is thrown as: nobody knows what happened meanwhile.
+ */
+export function isDefinite(error: unknown): error is HttpException {
+  return error instanceof HttpException && isLastWord(error.getStatus());
+}
 
 /** An exception that is a definite answer, as JSON. @param what for the message if it is not JSON */
 export function rejectionOf(error: HttpException, what: string): string | undefined {

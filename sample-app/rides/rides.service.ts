@@ -1,7 +1,7 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AtomicPhase, IdempotencyKey, Outbox } from 'nestjs-atomic-idempotency';
-import { Repository, type EntityManager } from 'typeorm';
+import { AtomicPhase, Outbox } from 'nestjs-atomic-idempotency';
+import { Repository } from 'typeorm';
 import type { User } from '../auth/user.js';
 import { neverReached } from '../payments/never-reached.js';
 import { PaymentClient } from '../payments/payment-client.js';
@@ -33,7 +33,7 @@ export class RidesService {
         origin,
         target,
         fare: FARES[target],
-        idempotencyKeyId: await this.currentKeyId(tx),
+        idempotencyKeyId: this.phase.current?.id ?? null,
       });
       await tx.insert(AuditRecord, {
         userId: user.id,
@@ -79,13 +79,5 @@ export class RidesService {
       throw new NotFoundException(`You have no ride ${id}.`);
     }
     return ride;
-  }
-
-  /** The row behind the Idempotency-Key of this request, for the ride to point to. */
-  private async currentKeyId(tx: EntityManager): Promise<string | null> {
-    const current = this.phase.current;
-    if (!current) return null;
-    const { scope, key } = current;
-    return (await tx.findOneByOrFail(IdempotencyKey, { scope, key })).id;
   }
 }

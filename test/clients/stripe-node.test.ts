@@ -8,7 +8,7 @@ import { gatedOrders } from './gated-orders.js';
 import { watchTraffic, type Traffic } from './traffic.js';
 
 /** Every handler that is held at the gate takes longer than this. */
-const TIMEOUT = 700;
+const TIMEOUT = 3_000;
 
 forEachPlatform((platform) => {
   const { controller, workshop, startAnew } = gatedOrders();

@@ -34,7 +34,12 @@ const HEADINGS = [
 export function printMatrix(rows: readonly MatrixRow[]): void {
   const table = [HEADINGS, ...rows.map(cells)];
   const widths = HEADINGS.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
-  const lines = table.map((row) => row.map((cell, i) => cell.padEnd(widths[i]!)).join('  '));
+  const lines = table.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join('  ')
+      .trimEnd(),
+  );
   process.stdout.write(`\nRocket Rides, killed with SIGKILL:\n${lines.join('\n')}\n\n`);
 }
 

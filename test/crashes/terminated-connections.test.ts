@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
-import { forEachPlatform, type TestApp } from '../support/platforms.js';
-import { startPostgresProxy, type PostgresProxy } from '../support/postgres-proxy.js';
-import { createWorld, ONE_RIDE, requestRide, startRides, tracesOf, type World } from './rides.js';
-import { StatementFaults } from './statement-faults.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { send } from '../support/http.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { DISTURBANCES, startDisturbedRides, type DisturbedRides } from './disturbed-rides.js';
+import { createWorld, ONE_RIDE, requestRide, tracesOf, type World } from './rides.js';
 
 let world: World;
 beforeAll(async () => {
@@ -12,78 +11,102 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 forEachPlatform((platform) => {
-  let proxy: PostgresProxy;
-  let rides: TestApp;
-  let faults: StatementFaults;
-  /** What an undisturbed request sends, from its reservation to its recording. */
-  let statements: string[];
-
+  let rides: DisturbedRides;
   beforeAll(async () => {
-    proxy = await startPostgresProxy(world.database.url);
-    rides = await startRides(platform, {
-      databaseUrl: proxy.url,
-      paymentsUrl: world.provider.url,
+    rides = await startDisturbedRides(platform, world);
+  });
+  afterAll(() => rides.close());
+
+  describe('A ride, of local phases and a charge that may be repeated', () => {
+    /** What an undisturbed request sends, from its reservation to its recording. */
+    let statements: string[];
+    beforeAll(async () => {
+      statements = await rides.statementsOf(() =>
+        requestRide(rides, `${platform.name}-undisturbed`),
+      );
     });
-    faults = new StatementFaults(rides.app.get(DataSource), world.database);
-    proxy.statements.length = 0;
-    expect((await requestRide(rides, `${platform.name}-undisturbed`)).status).toBe(201);
-    statements = proxy.statements.map(({ sql }) => sql);
-  });
-  afterAll(async () => {
-    await rides.close();
-    await proxy.close();
+
+    it('is made of the statements that this is about', () => {
+      for (const part of [
+        /INSERT INTO "idempotency_keys"/,
+        /^START TRANSACTION$/,
+        /^INSERT INTO "rides"/,
+        /recovery_point = [^]*INSERT INTO "idempotency_phases"/,
+        /^COMMIT$/,
+        /'intended'/,
+        /response_body = /,
+      ]) {
+        expect(statements).toContainEqual(expect.stringMatching(part));
+      }
+    });
+
+    it.each(DISTURBANCES)('is made once if the connection %s, whichever it is', async (fault) => {
+      for (const [index, statement] of statements.entries()) {
+        const key = `${platform.name}-${fault}-${index}`.replaceAll(' ', '-');
+        const { happened } = rides.disturb(fault, index + 1);
+        const answer = await requestRide(rides, key);
+        const traces = await tracesOf(world, key);
+        // The request survives by itself: nobody has to retry it.
+        expect({ statement, happened: happened(), status: answer.status, traces }).toEqual({
+          statement,
+          happened: true,
+          status: 201,
+          traces: ONE_RIDE,
+        });
+        const replay = await requestRide(rides, key);
+        expect([replay.status, replay.text]).toEqual([201, answer.text]);
+      }
+    });
   });
 
-  /** A request of its own for each statement; `disturb` gets the statement's number, from 1. */
-  async function expectOneRideEach(
-    fault: string,
-    disturb: (number: number) => { happened: () => boolean },
-  ): Promise<void> {
-    for (const [index, statement] of statements.entries()) {
-      const key = `${platform.name}-${fault}-${index}`;
-      const { happened } = disturb(index + 1);
-      const answer = await requestRide(rides, key);
-      const traces = await tracesOf(world, key);
-      // The request survives by itself: nobody has to retry it.
-      expect({ statement, happened: happened(), status: answer.status, traces }).toEqual({
-        statement,
-        happened: true,
-        status: 201,
-        traces: ONE_RIDE,
+  describe('A tip, of a transfer that must not be repeated', () => {
+    let path: string;
+    let statements: string[];
+    /** Different for each tip, so that its transfers can be found. */
+    let amount = platform.name === 'express' ? 1_000 : 2_000;
+
+    const tip = (key: string, cents: number) =>
+      send(`${rides.url}${path}`, {
+        key,
+        body: { amount: cents },
+        headers: { authorization: 'Bearer token-of-ada' },
       });
-      const replay = await requestRide(rides, key);
-      expect([replay.status, replay.text]).toEqual([201, answer.text]);
-    }
-  }
 
-  it('a request is made of the statements that this is about', () => {
-    for (const part of [
-      /INSERT INTO "idempotency_keys"/,
-      /^START TRANSACTION$/,
-      /^INSERT INTO "rides"/,
-      /recovery_point = [^]*INSERT INTO "idempotency_phases"/,
-      /^COMMIT$/,
-      /'intended'/,
-      /response_body = /,
-    ]) {
-      expect(statements).toContainEqual(expect.stringMatching(part));
-    }
-  });
+    beforeAll(async () => {
+      const ride = await requestRide(rides, `${platform.name}-tipped`);
+      path = `/rides/${ride.json().id}/tips`;
+      statements = await rides.statementsOf(() => tip(`${platform.name}-tip`, amount));
+    });
 
-  it('a ride is made once if the connection of any statement ends before it', async () => {
-    await expectOneRideEach('before', (number) => faults.terminate(number, 'before'));
-  });
+    it.each(DISTURBANCES)('is made once if the connection %s, whichever it is', async (fault) => {
+      for (const [index, statement] of statements.entries()) {
+        const key = `${platform.name}-tip-${fault}-${index}`.replaceAll(' ', '-');
+        amount += 1;
+        const { happened } = rides.disturb(fault, index + 1);
+        let answer = await tip(key, amount);
+        // Outside phases, a lost connection is the application's own affair: it answers 500.
+        if (answer.status === 500) answer = await tip(key, amount);
 
-  it('a ride is made once if the connection of any statement ends after it', async () => {
-    await expectOneRideEach('after', (number) => faults.terminate(number, 'after'));
-  });
-
-  it('a ride is made once if the reply to any statement is lost', async () => {
-    await expectOneRideEach('lost', (number) => {
-      let sent = 0;
-      let lost = false;
-      void proxy.loseReply({ test: () => ++sent === number }).then(() => (lost = true));
-      return { happened: () => lost };
+        const transfers = await world.provider.control.transfers();
+        expect({
+          statement,
+          happened: happened(),
+          status: answer.status,
+          tips: await world.database.query('SELECT transfer_id FROM tips WHERE amount = $1', [
+            amount,
+          ]),
+        }).toEqual({
+          statement,
+          happened: true,
+          status: 201,
+          tips: transfers
+            .filter((transfer) => transfer.amount === amount)
+            .map(({ id }) => ({ transfer_id: id })),
+        });
+        expect(transfers.filter((transfer) => transfer.amount === amount)).toHaveLength(1);
+        const replay = await tip(key, amount);
+        expect([replay.status, replay.text]).toEqual([201, answer.text]);
+      }
     });
   });
 });

@@ -61,6 +61,7 @@ const TABLE: Row[] = [
   ['failed, reconciled',         'not_in_doubt',      'not_in_doubt',      'not_in_doubt',      'not_unknown', 'not_unknown',       'no_operation',      'not_finished', '→ completed'],
   ['unknown, in doubt',          '→ failed_retryable', '→ failed_retryable', '→ failed_retryable', 'in_doubt',    'in_doubt',          '→ unknown',          'unknown',      'unknown'],
   ['unknown, no phase',          'not_found',         'not_found',         'not_found',         '→ completed',  '→ failed_retryable', 'nothing_to_ask',    'unknown',      'unknown'],
+  ['unknown, phase withdrawn',   'not_in_doubt',      'not_in_doubt',      'not_in_doubt',      '→ completed',  '→ failed_retryable', 'nothing_to_ask',    'unknown',      'unknown'],
   ['expired',                    'not_found',         'not_found',         'not_found',         'not_unknown', 'not_unknown',       'finished',          '→ gone',        'expired'],
 ];
 

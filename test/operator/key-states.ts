@@ -39,6 +39,11 @@ export const STATES = {
   'failed, reconciled': { status: 'failed_retryable', phase: 'reconciled' },
   'unknown, in doubt': { status: 'unknown', phase: 'intended' },
   'unknown, no phase': { status: 'unknown', columns: { last_error_code: `'abandoned'` } },
+  'unknown, phase withdrawn': {
+    status: 'unknown',
+    columns: { last_error_code: `'http_500'` },
+    phase: 'withdrawn',
+  },
   expired: { status: 'expired', columns: { completed_at: 'now()' } },
 } satisfies Record<string, StateOfKey>;
 

@@ -52,10 +52,11 @@ beforeAll(async () => {
   proxy = await startPostgresProxy(company.database.url);
   // One worker with a delivery at each point, then SIGKILL: what each of them
   // leaves is the same as if it had been alone.
-  const doomed = await company.startWorker(proxy.url);
+  const doomed = await company.startObedientWorker(proxy.url);
   for (const point of Object.keys(POINTS) as Point[]) {
     const stopped = await stops[point]();
     ids[point] = await company.web.add('charges', { amount: 100 });
+    await doomed.ask('look');
     await stopped();
   }
   await doomed.kill();

@@ -72,7 +72,7 @@ it('Shutdown gives a claim back that was on its way', async () => {
     database,
     dataSource: { url: proxy.url },
     handlers,
-    idempotency: working(),
+    idempotency: working({ interval: '1h' }), // it looks when the message was added
   });
   const claim = proxy.holdReply(CLAIM);
   const id = await app.add('slow');

@@ -13,13 +13,17 @@ it.each(['succeed', 'fail'] as const)(
   'A worker that stood still past its lease can neither complete nor fail the message of its successor (%s)',
   async (ending) => {
     const { database, web } = company;
-    const sleeper = await company.startWorker();
+    const [sleeper, successor] = await Promise.all([
+      company.startObedientWorker(database.url),
+      company.startObedientWorker(database.url),
+    ]);
     const id = await web.add('held charges', { amount: 100 });
+    await sleeper.ask('look');
     expect(await sleeper.event('held')).toEqual({ id, attempt: 1 });
     sleeper.pause();
     await makeDue(database, id);
 
-    const successor = await company.startWorker();
+    await successor.ask('look');
     expect(await successor.event('held')).toEqual({ id, attempt: 2 });
     const taken = await message(database, id);
 

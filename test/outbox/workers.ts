@@ -12,8 +12,9 @@ export interface Company {
   /** Adds messages and delivers none. */
   web: OutboxApp;
   provider: PaymentProvider;
-  /** @param url of the database, where it is not to be reached directly */
-  startWorker(url?: string): Promise<ServerProcess>;
+  startWorker(): Promise<ServerProcess>;
+  /** One that looks for messages only when it is told to: `ask('look')`. */
+  startObedientWorker(databaseUrl: string): Promise<ServerProcess>;
   /** How often the provider has charged for a message. */
   chargesFor(message: string): Promise<number>;
   close(): Promise<void>;
@@ -22,14 +23,14 @@ export interface Company {
 export async function createCompany(): Promise<Company> {
   const [web, provider] = await Promise.all([startOutboxApp(), startPaymentProvider()]);
   const { database } = web;
+  const start = (env: Record<string, string>) =>
+    startServer('test/servers/outbox-worker', { env: { PROVIDER: provider.url, ...env } });
   return {
     database,
     web,
     provider,
-    startWorker: (url = database.url) =>
-      startServer('test/servers/outbox-worker', {
-        env: { DATABASE: url, PROVIDER: provider.url },
-      }),
+    startWorker: () => start({ DATABASE: database.url }),
+    startObedientWorker: (databaseUrl) => start({ DATABASE: databaseUrl, INTERVAL: '1h' }),
     async chargesFor(message) {
       const charges = await provider.control.charges();
       return charges.filter(({ idempotencyKey }) => idempotencyKey === message).length;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { Deliver, Duplicates, Forget, Request, Wake } from './commands.js';
+import { Deliver, Duplicates, Forget, Request, Resolve, Wake } from './commands.js';
 import { LIVES, type Fate } from './fate.js';
-import type { Circumstances, Policy } from './model.js';
 import { BEHAVIOURS } from './provider.js';
 import { SLOTS, type Run } from './run.js';
+import type { Circumstances, Policy } from './vocabulary.js';
 
 export function policies(): fc.Arbitrary<Policy[]> {
   const policy = fc.record<Policy>({
@@ -33,11 +33,12 @@ export function commands(): fc.Arbitrary<Iterable<fc.AsyncCommand<Run, Run>>> {
     .map((given) => new Duplicates(...given));
   const wake = fc.nat({ max: 5 }).map((index) => new Wake(index));
   const forget = slot.map((given) => new Forget(given));
+  const resolve = fc.tuple(slot, fc.nat({ max: 5 })).map((given) => new Resolve(...given));
   const deliver = fc.constant(new Deliver());
 
   // What leads from one attempt to the next comes more often than the rest.
   return fc.commands(
-    [request, request, request, request, request, wake, wake, duplicates, forget, deliver],
+    [request, request, request, request, request, wake, wake, duplicates, resolve, forget, deliver],
     { maxCommands: 30, size: 'max' },
   );
 }

@@ -1,9 +1,9 @@
 import { expect } from '@jest/globals';
 import type { AsyncCommand } from 'fast-check';
 import { describeFate, LIVES, type Fate } from './fate.js';
-import { WELL, type Circumstances, type NamedKey, type Told } from './model.js';
 import type { Outcome } from './real.js';
 import type { Run } from './run.js';
+import { WELL, type Circumstances, type NamedKey, type Told } from './vocabulary.js';
 
 type Command = AsyncCommand<Run, Run>;
 
@@ -129,6 +129,31 @@ export class Forget implements Command {
 
   toString(): string {
     return `forget slot ${this.slot}`;
+  }
+}
+
+/** Somebody finds out what became of a key whose outcome is unknown. */
+export class Resolve implements Command {
+  constructor(
+    private readonly slot: number,
+    private readonly index: number,
+  ) {}
+
+  check(run: Run): boolean {
+    return run.unknown().length > 0;
+  }
+
+  async run(run: Run): Promise<void> {
+    const unknown = run.unknown();
+    const key = unknown[this.index % unknown.length]!;
+    const resolved = run.model.resolve(key.name);
+    expect(await run.real.resolve(key.name)).toBe(resolved);
+    if (resolved) run.reopen(this.slot, key);
+    await run.compare();
+  }
+
+  toString(): string {
+    return `resolve unknown key ${this.index} into slot ${this.slot}`;
   }
 }
 

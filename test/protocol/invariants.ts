@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
-import { RECOVERY_POINTS } from './model.js';
 import type { Provider } from './provider.js';
 import type { RealRow } from './real.js';
+import { RECOVERY_POINTS } from './vocabulary.js';
 
 /**
  * What must be true of a key at any time, whatever the model says.

@@ -1,50 +1,16 @@
-import { Provider, type Behaviour, type Reply } from './provider.js';
+import { Provider, type Reply } from './provider.js';
+import {
+  RECOVERY_POINTS,
+  type Circumstances,
+  type KeyState,
+  type NamedKey,
+  type Policy,
+  type RecoveryPoint,
+  type Told,
+  WELL,
+} from './vocabulary.js';
 
-export interface Policy {
-  inDoubt: 'repeat' | 'reconcile' | 'stop';
-  onAbandoned: 'resume' | 'unknown';
-}
-
-export interface NamedKey {
-  name: string;
-  policy: Policy;
-}
-
-/** What a client is told. `final` comes with the status that every later answer has too. */
-export type Told =
-  | { kind: 'final'; status: 201 | 402 }
-  | { kind: 'failed' | 'in_progress' | 'unknown' | 'lease_lost' };
-
-/** What surrounds one request. */
-export interface Circumstances {
-  behaviour: Behaviour;
-  /** A reconciler that cannot say anything answers "unknown". */
-  reconciler: 'answers' | 'is_silent';
-}
-
-export const WELL: Circumstances = { behaviour: 'charges', reconciler: 'answers' };
-
-/** The handler's phases, in their order. */
-export const RECOVERY_POINTS = [
-  'started',
-  'order_created',
-  'charge_created',
-  'receipt_staged',
-  'finished',
-] as const;
-
-type RecoveryPoint = (typeof RECOVERY_POINTS)[number];
-
-/** As much of a key as a client can tell apart. */
-export interface ModelRow {
-  status: 'in_progress' | 'completed' | 'failed_retryable' | 'unknown';
-  recoveryPoint: RecoveryPoint;
-  attempt: number;
-  /** The foreign phase. */
-  charge: 'none' | 'intended' | 'withdrawn' | 'finished' | 'rejected';
-}
-
-interface Key extends ModelRow, Policy {
+interface Key extends KeyState, Policy {
   name: string;
   lapsed: boolean;
   /** The provider does not know the effect key any more. */
@@ -103,6 +69,18 @@ export class Model {
     this.provider.forget(name);
   }
 
+  /** Somebody has found out what became of an unknown key. False: it cannot be known yet. */
+  resolve(name: string): boolean {
+    const key = this.keys.get(name)!;
+    if (key.charge === 'intended') {
+      const outcome = this.lookUp(key, WELL);
+      if (outcome === 'unknown') return false;
+      key.charge = SETTLED[outcome];
+    }
+    key.status = 'failed_retryable';
+    return true;
+  }
+
   private *attempt(key: Key, circumstances: Circumstances): ModelAttempt {
     const { attempt, charge } = key;
     const owns = () => key.attempt === attempt && key.status === 'in_progress';
@@ -114,7 +92,7 @@ export class Model {
       Object.assign(key, change, { lapsed: false });
     }
     function* commit(phase: RecoveryPoint, change: Partial<Key> = {}) {
-      if (!owns()) throw new LeaseLost(phase === 'charge_created');
+      if (!owns()) throw new LeaseLost(phase === 'charge_created' && charge !== 'reconciled');
       yield `${phase}:before_commit`;
       write({ recoveryPoint: phase, ...change });
       yield `${phase}:after_commit`;
@@ -143,6 +121,7 @@ export class Model {
       if (charge === 'rejected') return yield* declined();
       if (done < 2) {
         let outcome: Outcome | undefined;
+        if (charge === 'reconciled') outcome = 'executed';
         if (charge === 'intended' && key.inDoubt === 'reconcile') {
           outcome = this.lookUp(key, circumstances);
         }
@@ -198,6 +177,13 @@ export class Model {
 }
 
 type Outcome = 'executed' | 'rejected' | 'not_executed' | 'unknown';
+
+/** What a resolved call is on record as. */
+const SETTLED = {
+  executed: 'reconciled',
+  rejected: 'rejected',
+  not_executed: 'withdrawn',
+} as const;
 
 class LeaseLost extends Error {
   constructor(readonly inDoubt = false) {

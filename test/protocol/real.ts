@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { IdempotencyOperator } from 'nestjs-atomic-idempotency';
 import {
   observeFaultPoints,
   SimulatedCrash,
@@ -8,14 +9,16 @@ import { send, type Received } from '../support/http.js';
 import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
 import { until } from '../support/until.js';
 import { fateful, LIVES, type Fate } from './fate.js';
-import type { Circumstances, ModelRow, NamedKey, Told } from './model.js';
 import type { Provider } from './provider.js';
+import { outcomeOf } from './shop.js';
+import type { Circumstances, KeyState, NamedKey, Told } from './vocabulary.js';
 
 /** What became of a request. */
 export type Outcome = { kind: 'answered'; told: Told } | { kind: 'dies' | 'stalls'; at: string };
 
 /** A key as the database has it, with what its phases have written. */
-export interface RealRow extends ModelRow {
+export interface RealRow extends KeyState {
+  id: string;
   effectKey: string | null;
   responseStatus: number | null;
   responseBody: string | null;
@@ -132,10 +135,23 @@ export class Real {
     );
   }
 
+  /** An operator looks into the provider's books and tells what became of an unknown key. */
+  async resolve(key: string): Promise<boolean> {
+    const { id, charge, effectKey } = (await this.rows(key)).get(key)!;
+    const operator = this.app.app.get(IdempotencyOperator);
+    if (charge !== 'intended') {
+      const change = await operator.resolveKey(id, { outcome: 'retryable' }, 'tests');
+      return change.changed;
+    }
+    const resolution = outcomeOf(this.provider.lookUp(effectKey!));
+    if (resolution.outcome === 'unknown') return false;
+    return (await operator.resolve(effectKey!, resolution, 'tests')).changed;
+  }
+
   /** The keys whose names begin like this. */
   async rows(prefix: string): Promise<Map<string, RealRow>> {
     const rows = await this.app.database.query<RealRow & { key: string }>(
-      `SELECT k.key, k.status, k.recovery_point AS "recoveryPoint", k.attempt,
+      `SELECT k.key, k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt,
               coalesce(p.state, 'none') AS "charge", p.effect_key AS "effectKey",
               k.response_status AS "responseStatus",
               convert_from(k.response_body, 'UTF8') AS "responseBody",

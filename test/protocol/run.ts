@@ -1,14 +1,9 @@
 import { expect } from '@jest/globals';
 import { fateful, type Fate } from './fate.js';
 import { expectInvariants } from './invariants.js';
-import {
-  type Circumstances,
-  type Model,
-  type ModelAttempt,
-  type NamedKey,
-  type Policy,
-} from './model.js';
+import type { Model, ModelAttempt } from './model.js';
 import type { Outcome, Real, RealRow } from './real.js';
+import type { Circumstances, NamedKey, Policy } from './vocabulary.js';
 
 /** Commands name a slot and not a key: when the key in it is through, a new one takes its place. */
 export const SLOTS = 2;
@@ -43,6 +38,17 @@ export class Run {
 
   openOrNew(slot: number): NamedKey {
     return this.open(slot) ?? (this.slots[slot] = this.newKey());
+  }
+
+  /** The keys whose outcome is unknown, oldest first. */
+  unknown(): NamedKey[] {
+    return this.keys().filter(({ name }) => this.model.keys.get(name)!.status === 'unknown');
+  }
+
+  /** A key that is not unknown any more takes a slot again. */
+  reopen(slot: number, key: NamedKey): void {
+    this.slots[slot] = key;
+    this.seen.set(key.name, { ...this.seen.get(key.name)!, status: 'failed_retryable' });
   }
 
   /** What the model says of a request. */

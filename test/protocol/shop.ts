@@ -9,8 +9,8 @@ import {
   type DoubtfulEffect,
   type Reconciliation,
 } from 'nestjs-atomic-idempotency';
-import type { Circumstances, Policy } from './model.js';
-import { Provider, type Entry } from './provider.js';
+import { Provider } from './provider.js';
+import type { Circumstances, Policy } from './vocabulary.js';
 
 /** The real application that the model is compared with: an order, a charge, a receipt. */
 export const TABLES = `
@@ -92,17 +92,17 @@ export class ChargeReconciler {
   @Reconciler('charge_created')
   async lookUp({ idempotencyKey }: DoubtfulEffect): Promise<Reconciliation> {
     if (circumstances.getStore()!.reconciler === 'is_silent') return { outcome: 'unknown' };
-    const found = bank.provider.lookUp(idempotencyKey);
-    if (found === undefined) return { outcome: 'not_executed' };
-    if (found === 'pending') return { outcome: 'unknown' };
-    return outcomeOf(found);
+    return outcomeOf(bank.provider.lookUp(idempotencyKey));
   }
 }
 
-function outcomeOf(entry: Entry): Reconciliation {
-  return entry.declined
+/** What the provider's books say about a call. */
+export function outcomeOf(found: ReturnType<Provider['lookUp']>): Reconciliation {
+  if (found === undefined) return { outcome: 'not_executed' };
+  if (found === 'pending') return { outcome: 'unknown' };
+  return found.declined
     ? { outcome: 'rejected', error: declined() }
-    : { outcome: 'executed', result: entry };
+    : { outcome: 'executed', result: found };
 }
 
 function declined(): HttpException {

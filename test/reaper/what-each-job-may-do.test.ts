@@ -24,6 +24,7 @@ const TABLE: Record<StateName, Partial<Record<(typeof JOBS)[number], string>>> =
   'failed, reconciled': { reaper: 'completed' },
   'unknown, in doubt': {},
   'unknown, no phase': {},
+  'unknown, phase withdrawn': {},
   expired: { reaper: 'gone' },
 };
 

@@ -96,24 +96,42 @@ describePhases(
       });
     });
 
-    it('a reconciler that never answers is not waited for', async () => {
-      handleCharge(app);
-      await app.post('charge', key);
-      charges.says = () => new Promise(() => undefined);
-      const get = <T>(token: Type<T>) => app.app.get(token, { strict: false });
-      const unknown = new UnknownStore(get(Database));
-      const patience = 10;
-      const job = new UnknownReconciler(
-        unknown,
-        get(OperatorStore),
-        get(Reconcilers),
-        10,
-        () => undefined,
-        patience,
-      );
-      expect(await job.run(10)).toBe(1);
-      expect(await keyRow(app.database, key)).toMatchObject({ reconcile_attempts: 1 });
-      expect(app.logs).toContainEqual(expect.stringContaining('did not answer within 0.01 s'));
+    describe('A reconciler that never answers', () => {
+      const job = (patience: number) => {
+        const get = <T>(token: Type<T>) => app.app.get(token, { strict: false });
+        return new UnknownReconciler(
+          new UnknownStore(get(Database)),
+          get(OperatorStore),
+          get(Reconcilers),
+          10,
+          () => undefined,
+          patience,
+        );
+      };
+      beforeEach(async () => {
+        handleCharge(app);
+        await app.post('charge', key);
+        charges.says = () => new Promise(() => undefined);
+      });
+
+      it('is not waited for beyond its time', async () => {
+        expect(await job(10).run(10)).toBe(1);
+        expect(app.logs).toContainEqual(expect.stringContaining('did not answer within 0.01 s'));
+        expect(await keyRow(app.database, key)).toMatchObject({
+          status: 'unknown',
+          reconcile_attempts: 1,
+        });
+      });
+
+      it('does not hold up a shutdown', async () => {
+        const reconciler = job(600_000);
+        const asked = charges.asked.length;
+        const running = reconciler.run(10);
+        await until(() => charges.asked.length > asked);
+        await reconciler.close(0);
+        expect(await running).toBe(1);
+        expect(await keyRow(app.database, key)).toMatchObject({ status: 'unknown' });
+      });
     });
 
     describe('An unknown key without a call in doubt', () => {

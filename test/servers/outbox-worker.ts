@@ -2,12 +2,17 @@
 // ledger shows what took effect, or into a table in which all processes write.
 import { Injectable, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { IdempotencyModule, OutboxHandler, type DeliveredMessage } from 'nestjs-atomic-idempotency';
+import {
+  IdempotencyModule,
+  Maintenance,
+  OutboxHandler,
+  type DeliveredMessage,
+} from 'nestjs-atomic-idempotency';
 import { DataSource } from 'typeorm';
 import { barrier } from '../support/barrier.js';
 import { emit, serve } from '../support/child-server.js';
 
-const { DATABASE = '', PROVIDER = '', LEASE = '30s' } = process.env;
+const { DATABASE = '', PROVIDER = '', INTERVAL = '20ms' } = process.env;
 
 /** Where deliveries of the topic `held charges` stop. */
 const gate = barrier();
@@ -66,9 +71,8 @@ class Handlers {
         reaper: false,
         completer: false,
         reconciler: false,
-        outbox: { interval: '20ms', maxInterval: '50ms', batch: 10 },
+        outbox: { interval: INTERVAL, maxInterval: INTERVAL, batch: 10 },
       },
-      outbox: { lease: LEASE },
     }),
   ],
   providers: [Handlers],
@@ -80,6 +84,7 @@ await serve(WorkerModule, {
     app.enableShutdownHooks();
   },
   commands: {
+    look: (_, app) => app.get(Maintenance, { strict: false }).wake('outbox'),
     goOn: (ending: 'succeed' | 'fail') => {
       failsBehindTheGate = ending === 'fail';
       gate.open();

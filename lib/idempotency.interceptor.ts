@@ -14,6 +14,7 @@ import type { Attempt } from './keys/attempt.js';
 import type { Decision } from './keys/decision.js';
 import { Recorder } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
+import { closeJournal } from './phases/close-journal.js';
 import { PhaseJournal } from './phases/phase-journal.js';
 import { readRequest, type IncomingRequest } from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';
@@ -126,11 +127,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
    * the handler (a time-out), or a phase was not awaited. As long as it goes on,
    * the key stays taken; a retry would run beside it.
    */
-  private async untilIdle({ attempt, journal }: RequestContext): Promise<void> {
-    await attempt?.handler;
-    await journal.close();
-    const phase = journal.leftInDoubt;
-    if (attempt && phase !== undefined) attempt.doubt ??= { phase, repeatable: true };
+  private async untilIdle(context: RequestContext): Promise<void> {
+    await context.attempt?.handler;
+    await closeJournal(context);
   }
 
   private async settle(attempt: Attempt, observed: ObservedAnswer): Promise<Verdict> {

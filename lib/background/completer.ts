@@ -10,6 +10,7 @@ import type { MaintenanceStore, OpenOperation } from '../keys/maintenance-store.
 import { persist } from '../keys/persistence.js';
 import type { WaitingRoom } from '../keys/waiting-room.js';
 import { fromJson, toJson } from '../phases/json.js';
+import { closeJournal } from '../phases/close-journal.js';
 import { PhaseJournal } from '../phases/phase-journal.js';
 import type { PhaseStore } from '../phases/phase-store.js';
 import { isDefinite, rejectionOf } from '../phases/rejection.js';
@@ -83,9 +84,9 @@ export class Completer {
       guard: this.guard,
     };
     try {
-      const result = await requestContext.run(context, () =>
-        this.tools.operations.run(operation, fromJson(input ?? undefined)),
-      );
+      const result = await requestContext
+        .run(context, () => this.tools.operations.run(operation, fromJson(input ?? undefined)))
+        .finally(() => closeJournal(context));
       if (attempt.doubt) return await this.fail(attempt, operation, 'in_doubt');
       await this.record(
         attempt,

@@ -1,4 +1,4 @@
-/** The life of a key. docs/how-it-works.md draws it; `transitions` is what it is checked against. */
+/** The life of a key; docs/how-it-works.md draws it. */
 export const KEY_STATUSES = [
   'pending',
   'in_progress',

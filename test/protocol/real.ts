@@ -57,7 +57,7 @@ export function order(
 /** The application, as the commands of the property use it. One at a time. */
 export class Real {
   /** Attempts that stand still at a fault point, in the order in which they came there. */
-  readonly stalled: { wake: () => Promise<Told> }[] = [];
+  readonly stalled: { wake: () => Promise<Told>; giveUp: () => void }[] = [];
   private readonly finalAnswers = new Map<string, string>();
   private fate: Fate = LIVES;
   private isFateful = fateful(LIVES);
@@ -71,10 +71,13 @@ export class Real {
     this.stopObserving = observeFaultPoints((point) => this.observe(point));
   }
 
-  /** Lets go of what a failed run has left standing. */
+  /**
+   * What a failed run has left standing stays there: woken, it would pass its
+   * fault points in the middle of the next run.
+   */
   close(): void {
     this.stopObserving();
-    for (const { wake } of this.stalled) void wake().catch(() => undefined);
+    for (const { giveUp } of this.stalled) giveUp();
   }
 
   /** Sends a request and waits until it is answered, dead, or stands still. */
@@ -82,6 +85,7 @@ export class Real {
     const met = this.await(fate);
     const sent = this.send(key, circumstances);
     const told = sent.answer.then((answer) => this.read(key, answer));
+    told.catch(() => undefined); // nobody waits for the answer of one that dies or is given up
     const first = await Promise.race([met, told]);
     this.expectLife();
     if (!('at' in first)) return { kind: 'answered', told: first };
@@ -94,7 +98,7 @@ export class Real {
         goOn();
         return told;
       };
-      this.stalled.push({ wake });
+      this.stalled.push({ wake, giveUp: sent.giveUp });
     }
     return { kind, at };
   }

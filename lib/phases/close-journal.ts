@@ -1,0 +1,12 @@
+import type { RequestContext } from '../request/request-context.js';
+
+/**
+ * Waits for a phase that nobody awaited, lets none start any more, and notes a
+ * doubt of an earlier attempt that this one did not come to: it may not be
+ * forgotten by an end that took another way.
+ */
+export async function closeJournal({ attempt, journal }: RequestContext): Promise<void> {
+  await journal.close();
+  const phase = journal.leftInDoubt;
+  if (attempt && phase !== undefined) attempt.doubt ??= { phase, repeatable: true };
+}

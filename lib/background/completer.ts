@@ -15,7 +15,7 @@ import { PhaseJournal } from '../phases/phase-journal.js';
 import type { PhaseStore } from '../phases/phase-store.js';
 import { isDefinite, rejectionOf } from '../phases/rejection.js';
 import type { UsageGuard } from '../phases/usage-guard.js';
-import { requestContext } from '../request/request-context.js';
+import { requestContext, type RequestContext } from '../request/request-context.js';
 import { resumeIn } from './completer.options.js';
 import type { Operations } from './resumable.js';
 
@@ -84,9 +84,7 @@ export class Completer {
       guard: this.guard,
     };
     try {
-      const result = await requestContext
-        .run(context, () => this.tools.operations.run(operation, fromJson(input ?? undefined)))
-        .finally(() => closeJournal(context));
+      const result = await this.operate(context, operation, fromJson(input ?? undefined));
       if (attempt.doubt) return await this.fail(attempt, operation, 'in_doubt');
       await this.record(
         attempt,
@@ -99,6 +97,18 @@ export class Completer {
         return this.record(attempt, 'rejected', rejectionOf(error, what));
       }
       await this.fail(attempt, operation, error);
+    }
+  }
+
+  private async operate(
+    context: RequestContext,
+    operation: string,
+    input: unknown,
+  ): Promise<unknown> {
+    try {
+      return await requestContext.run(context, () => this.tools.operations.run(operation, input));
+    } finally {
+      await closeJournal(context);
     }
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs/common';
 import { faultPoint, type FaultStep } from '../fault-points.js';
+import type { Attempt } from '../keys/attempt.js';
 import {
   isConnectionLoss,
   isSerializationConflict,
@@ -82,9 +83,19 @@ export class ForeignRun<R, T> {
 
   /** Committed before the call, with the effect key it will be made under. */
   private async intend(): Promise<void> {
-    const { attempt, name, position } = this.place;
+    const { attempt } = this.place;
     if (!attempt) return;
     await this.reach('before_intent');
+    const sent = performance.now();
+    await this.commitIntent(attempt);
+    await this.reach('after_intent');
+    // A process that stood still meanwhile may have lost the key, and somebody may
+    // have been told that this call was never made. So it asks once more.
+    if (performance.now() - sent >= attempt.lease) await this.commitIntent(attempt);
+  }
+
+  private async commitIntent(attempt: Attempt): Promise<void> {
+    const { name, position } = this.place;
     const { effectKey, request, keyValidFor } = this;
     const { inDoubt = 'stop' } = this.phase;
     const intent = { name, position, effectKey, inDoubt, keyValidFor, request };
@@ -103,7 +114,6 @@ export class ForeignRun<R, T> {
       throw new LeaseLostError(name);
     }
     this.startedAt = intended.startedAt;
-    await this.reach('after_intent');
   }
 
   private async call(): Promise<{ result: R } | { error: unknown }> {

@@ -39,8 +39,9 @@ export async function request(
   circumstances: Circumstances,
   fate: Fate,
 ): Promise<void> {
-  const expected = run.predict(key, circumstances, fate);
-  expect(await run.real.request(key, circumstances, fate)).toEqual(expected);
+  const honest = run.honest(key, circumstances);
+  const expected = run.predict(key, honest, fate);
+  expect(await run.real.request(key, honest, fate)).toEqual(expected);
   await run.compare();
 }
 
@@ -60,9 +61,10 @@ export class Duplicates implements Command {
   async run(run: Run): Promise<void> {
     const key = run.openOrNew(this.slot);
     if (this.afterLease) await lapse(run, key);
-    const first = run.predict(key, WELL, this.fate);
-    const later = run.predict(key, WELL, LIVES);
-    const told = await run.real.duplicates(key, WELL, this.fate, this.count);
+    const circumstances = run.honest(key, WELL);
+    const first = run.predict(key, circumstances, this.fate);
+    const later = run.predict(key, circumstances, LIVES);
+    const told = await run.real.duplicates(key, circumstances, this.fate, this.count);
 
     const possible: Told[] = [{ kind: 'in_progress' }, ...[first, later].flatMap(answersOf)];
     for (const each of told) expect(possible).toContainEqual(each);
@@ -117,7 +119,7 @@ export class Forget implements Command {
 
   check(run: Run): boolean {
     const key = run.open(this.slot);
-    return key !== undefined && !run.stalled.some((stalled) => stalled.key === key.name);
+    return key !== undefined && !run.hasStalled(key);
   }
 
   async run(run: Run): Promise<void> {
@@ -140,12 +142,12 @@ export class Resolve implements Command {
   ) {}
 
   check(run: Run): boolean {
-    return run.unknown().length > 0;
+    return run.resolvable().length > 0;
   }
 
   async run(run: Run): Promise<void> {
-    const unknown = run.unknown();
-    const key = unknown[this.index % unknown.length]!;
+    const resolvable = run.resolvable();
+    const key = resolvable[this.index % resolvable.length]!;
     const resolved = run.model.resolve(key.name);
     expect(await run.real.resolve(key.name)).toBe(resolved);
     if (resolved) run.reopen(this.slot, key);

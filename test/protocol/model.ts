@@ -170,7 +170,7 @@ export class Model {
   private lookUp(key: Key, { reconciler }: Circumstances): Outcome {
     if (reconciler === 'is_silent') return 'unknown';
     const found = this.provider.lookUp(key.name);
-    if (found === undefined) return 'not_executed';
+    if (found === undefined) return reconciler === 'is_careful' ? 'unknown' : 'not_executed';
     if (found === 'pending') return 'unknown';
     return found.declined ? 'rejected' : 'executed';
   }

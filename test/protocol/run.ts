@@ -40,9 +40,22 @@ export class Run {
     return this.open(slot) ?? (this.slots[slot] = this.newKey());
   }
 
-  /** The keys whose outcome is unknown, oldest first. */
-  unknown(): NamedKey[] {
-    return this.keys().filter(({ name }) => this.model.keys.get(name)!.status === 'unknown');
+  /** The unknown keys of which somebody can know what became of them, oldest first. */
+  resolvable(): NamedKey[] {
+    return this.keys().filter(
+      (key) => this.model.keys.get(key.name)!.status === 'unknown' && !this.hasStalled(key),
+    );
+  }
+
+  /** An attempt of the key stands still, and may yet make its call. */
+  hasStalled({ name }: NamedKey): boolean {
+    return this.stalled.some(({ key }) => key === name);
+  }
+
+  /** Nobody may say of a call that it was not made while it may still come. */
+  honest(key: NamedKey, circumstances: Circumstances): Circumstances {
+    const careful = circumstances.reconciler === 'answers' && this.hasStalled(key);
+    return careful ? { ...circumstances, reconciler: 'is_careful' } : circumstances;
   }
 
   /** A key that is not unknown any more takes a slot again. */

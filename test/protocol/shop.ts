@@ -91,8 +91,11 @@ export class OrdersController {
 export class ChargeReconciler {
   @Reconciler('charge_created')
   async lookUp({ idempotencyKey }: DoubtfulEffect): Promise<Reconciliation> {
-    if (circumstances.getStore()!.reconciler === 'is_silent') return { outcome: 'unknown' };
-    return outcomeOf(bank.provider.lookUp(idempotencyKey));
+    const { reconciler } = circumstances.getStore()!;
+    const found = bank.provider.lookUp(idempotencyKey);
+    if (reconciler === 'is_silent') return { outcome: 'unknown' };
+    if (reconciler === 'is_careful' && found === undefined) return { outcome: 'unknown' };
+    return outcomeOf(found);
   }
 }
 

@@ -20,8 +20,11 @@ export type Told =
 /** What surrounds one request. */
 export interface Circumstances {
   behaviour: Behaviour;
-  /** A reconciler that cannot say anything answers "unknown". */
-  reconciler: 'answers' | 'is_silent';
+  /**
+   * A silent one always answers "unknown". A careful one does so where nothing is
+   * booked: "not executed" would be a promise that no call is still to come.
+   */
+  reconciler: 'answers' | 'is_careful' | 'is_silent';
 }
 
 export const WELL: Circumstances = { behaviour: 'charges', reconciler: 'answers' };

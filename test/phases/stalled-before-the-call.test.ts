@@ -1,0 +1,54 @@
+import { expect, it } from '@jest/globals';
+import { observeFaultPoints } from 'nestjs-atomic-idempotency/testing';
+import { describePhases } from '../support/phase-app.js';
+import { expectRetryable } from '../support/refusals.js';
+
+const LEASE = 300;
+
+/** The whole process stands still for longer than its lease: no timer fires, no heartbeat leaves. */
+function standStill(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * LEASE);
+}
+
+describePhases(
+  (app) => {
+    /** A request whose process stands still between the intent and the call. */
+    async function stall(key: string, meanwhile: () => Promise<unknown>) {
+      let calls = 0;
+      app.handle('charge', (phases) =>
+        phases.foreign('charge_created', {
+          call: async () => {
+            calls += 1;
+            return 'ch_1';
+          },
+        }),
+      );
+      const stopObserving = observeFaultPoints(async ({ name }) => {
+        if (name !== 'charge_created:after_intent') return;
+        await meanwhile();
+        standStill();
+      });
+      const answer = await app.post('charge', key);
+      stopObserving();
+      return { answer, calls: () => calls };
+    }
+
+    it('does not call when the key was taken over or given up meanwhile', async () => {
+      const { answer, calls } = await stall('replaced', () =>
+        app.database.query(
+          `UPDATE idempotency_keys SET owner = gen_random_uuid(), attempt = attempt + 1
+           WHERE key = 'replaced'`,
+        ),
+      );
+      expect(calls()).toBe(0);
+      expectRetryable(answer, 409, 'lease_lost');
+    });
+
+    it('calls when the key is still its own', async () => {
+      const { answer, calls } = await stall('kept', async () => undefined);
+      expect(calls()).toBe(1);
+      expect([answer.status, answer.text]).toEqual([201, 'ch_1']);
+    });
+  },
+  { idempotency: { lease: LEASE, maintenance: false } },
+);

@@ -1,5 +1,5 @@
 import { Controller, Post } from '@nestjs/common';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Idempotent, IdempotencyOperator } from 'nestjs-atomic-idempotency';
 import { observeFaultPoints } from 'nestjs-atomic-idempotency/testing';
 import { barrier } from '../support/barrier.js';
@@ -29,11 +29,14 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
+  let stopObserving: () => void;
+  afterEach(() => stopObserving());
+
   it("keeps an operator's answer, whatever an attempt says that was taken for dead", async () => {
     const key = 'resolved';
     const order = () => send(`${app.url}/orders`, { key });
     const gate = barrier();
-    const stopObserving = observeFaultPoints(({ name, attempt }) =>
+    stopObserving = observeFaultPoints(({ name, attempt }) =>
       name === 'recording:before' && attempt === 1 ? gate.pass() : undefined,
     );
     const first = order();
@@ -52,7 +55,6 @@ forEachPlatform((platform) => {
 
     gate.open();
     expectRetryable(await first, 409, 'lease_lost');
-    stopObserving();
     const retry = await order();
     expect([retry.status, retry.json()]).toEqual([410, { order: 'cancelled' }]);
   });

@@ -25,8 +25,7 @@ forEachPlatform((platform) => {
   async function faultPoints(): Promise<string[]> {
     const points: string[] = [];
     const stopObserving = observeFaultPoints(({ name }) => void points.push(name));
-    const answer = await requestRide(rides, `${platform.name}-undisturbed`);
-    stopObserving();
+    const answer = await requestRide(rides, `${platform.name}-undisturbed`).finally(stopObserving);
     expect(answer.status).toBe(201);
     return points;
   }
@@ -40,8 +39,7 @@ forEachPlatform((platform) => {
       up = crash.up;
       return crash.down;
     });
-    const answer = await requestRide(rides, key);
-    stopObserving();
+    const answer = await requestRide(rides, key).finally(stopObserving);
     expect(up).toBeDefined();
     await up;
     return answer;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Client } from 'pg';
 import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm';
 import type { TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
 
 interface QueryEvent {
   queryRunner?: QueryRunner;
@@ -49,7 +50,11 @@ export class StatementFaults implements EntitySubscriberInterface {
 
   private async terminateBackendOf(queryRunner: QueryRunner | undefined): Promise<void> {
     const client = (await queryRunner!.connect()) as Client & { processID: number };
-    // With a time-out it returns when the backend is gone, and not when it has been told.
-    await this.database.query('SELECT pg_terminate_backend($1, 10000)', [client.processID]);
+    const { processID } = client;
+    await this.database.query('SELECT pg_terminate_backend($1)', [processID]);
+    await until(async () => {
+      const alive = 'SELECT FROM pg_stat_activity WHERE pid = $1';
+      return (await this.database.query(alive, [processID])).length === 0;
+    }, 'the backend is gone');
   }
 }

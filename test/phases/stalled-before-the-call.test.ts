@@ -28,8 +28,7 @@ describePhases(
         await meanwhile();
         standStill();
       });
-      const answer = await app.post('charge', key);
-      stopObserving();
+      const answer = await app.post('charge', key).finally(stopObserving);
       return { answer, calls: () => calls };
     }
 

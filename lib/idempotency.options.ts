@@ -191,6 +191,24 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   shutdownTimeout?: Duration;
 
   /**
+   * Keep the statements of every request prepared on the connections of the
+   * pool, which makes them about twice as fast. A proxy that pools transactions
+   * and does not know prepared statements (PgBouncer before 1.21) is noticed at
+   * the first one that is not found, and it is repeated without a name.
+   * @default true
+   */
+  preparedStatements?: boolean;
+
+  /**
+   * Lets a process answer a burst of retries from memory: a finished key that
+   * was just read is not read again for `ttl`. That is also how long a process
+   * may go on replaying a key that an operator has evicted in another one. Up to
+   * `maxBytes` are kept. False reads the key for each retry.
+   * @default { ttl: '1s', maxBytes: 8388608 (8 MiB) }
+   */
+  replayCache?: false | { ttl?: Duration; maxBytes?: number };
+
+  /**
    * What to do about outgoing HTTP requests of idempotent handlers that phases
    * do not protect (inside a transaction, several in one foreign call, unsafe
    * ones outside any phase), and about writes inside a local phase that bypass

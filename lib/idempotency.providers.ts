@@ -8,6 +8,7 @@ import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, SCHEMA } from './idempotency.tokens.js';
 import { Database } from './keys/database.js';
+import { FinishedKeys } from './keys/finished-keys.js';
 import { KeyBatches } from './keys/key-batches.js';
 import { KeyStore } from './keys/key-store.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
@@ -35,7 +36,7 @@ export const providers: Provider[] = [
   {
     provide: Database,
     useFactory: (dataSource: DataSource, settings: IdempotencySettings, schema?: string) =>
-      new Database(dataSource, settings.storeTimeout, schema),
+      new Database(dataSource, settings.storeTimeout, schema, settings.preparedStatements),
     inject: [DATA_SOURCE, IdempotencySettings, SCHEMA],
   },
   { provide: KeyStore, useFactory: (db: Database) => new KeyStore(db), inject: [Database] },
@@ -57,16 +58,31 @@ export const providers: Provider[] = [
     inject: [KeyStore, IdempotencySettings],
   },
   {
+    provide: FinishedKeys,
+    useFactory: ({ replayCache: { ttl, maxBytes } }: IdempotencySettings) =>
+      new FinishedKeys(ttl, maxBytes),
+    inject: [IdempotencySettings],
+  },
+  {
     provide: Reservations,
     useFactory: (
       keys: KeyStore,
       batches: KeyBatches,
+      finished: FinishedKeys,
       phases: PhaseStore,
       leases: LeaseKeeper,
       room: WaitingRoom,
       settings: IdempotencySettings,
-    ) => new Reservations(keys, batches, phases, leases, room, settings.storeTimeout),
-    inject: [KeyStore, KeyBatches, PhaseStore, LeaseKeeper, WaitingRoom, IdempotencySettings],
+    ) => new Reservations(keys, batches, finished, phases, leases, room, settings.storeTimeout),
+    inject: [
+      KeyStore,
+      KeyBatches,
+      FinishedKeys,
+      PhaseStore,
+      LeaseKeeper,
+      WaitingRoom,
+      IdempotencySettings,
+    ],
   },
   {
     provide: Recorder,

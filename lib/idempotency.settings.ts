@@ -25,6 +25,9 @@ export class IdempotencySettings {
   readonly replayHeaders: readonly string[];
   readonly storeTimeout: number;
   readonly shutdownTimeout: number;
+  readonly preparedStatements: boolean;
+  /** Without a ttl nothing is kept. */
+  readonly replayCache: { ttl: number; maxBytes: number };
   /** Undefined where nothing is to be watched. */
   readonly guard: UsageGuard | undefined;
   readonly maintenance: MaintenanceSettings;
@@ -40,6 +43,8 @@ export class IdempotencySettings {
       replayHeaders = [],
       storeTimeout = '5s',
       shutdownTimeout = '10s',
+      preparedStatements = true,
+      replayCache = {},
       foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
       maintenance,
       outbox,
@@ -93,6 +98,8 @@ export class IdempotencySettings {
     this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
     this.storeTimeout = timerMilliseconds(WHERE, 'storeTimeout', storeTimeout);
     this.shutdownTimeout = timerMilliseconds(WHERE, 'shutdownTimeout', shutdownTimeout);
+    this.preparedStatements = preparedStatements;
+    this.replayCache = resolveReplayCache(replayCache);
     if (this.storeTimeout === 0) {
       throw new IdempotencyConfigurationError(
         `${WHERE}: storeTimeout is 0, so every statement would be given up and every request refused. Use a time such as '5s'.`,
@@ -105,4 +112,17 @@ export class IdempotencySettings {
     // Mistakes in the module's own policy are to be found even if no route uses it.
     resolvePolicy(dialect, [policy], WHERE);
   }
+}
+
+function resolveReplayCache(
+  option: NonNullable<IdempotencyModuleOptions['replayCache']>,
+): IdempotencySettings['replayCache'] {
+  if (option === false) return { ttl: 0, maxBytes: 0 };
+  const { ttl = '1s', maxBytes = 8 * 1024 * 1024 } = option;
+  if (!Number.isSafeInteger(maxBytes) || maxBytes < 0) {
+    throw new IdempotencyConfigurationError(
+      `${WHERE}: replayCache.maxBytes is ${inspect(maxBytes)}. Use a whole number of bytes, or replayCache: false to keep nothing.`,
+    );
+  }
+  return { ttl: timerMilliseconds(WHERE, 'replayCache.ttl', ttl), maxBytes };
 }

@@ -47,7 +47,8 @@ export class Completer {
   async run(batch: number): Promise<number> {
     const { store, operations } = this.tools;
     await this.reportStrangers();
-    const found = await store.openOperations(operations.names, this.maxAttempts, batch);
+    const { lease } = this.policy;
+    const found = await store.claimOperations(operations.names, this.maxAttempts, lease, batch);
     await Promise.all(found.map((key) => this.complete(key)));
     return found.length;
   }

@@ -1,5 +1,7 @@
-import type { DataSource } from 'typeorm';
+import { Logger } from '@nestjs/common';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { persist } from './persistence.js';
+import { isUnprepared, PreparedStatement } from './prepared-statement.js';
 
 /** The store did not answer, or not in time. Fail closed: nothing may run on its account. */
 export class StoreUnavailableError extends Error {
@@ -29,6 +31,8 @@ export class Database {
     private readonly dataSource: DataSource,
     private readonly timeout: number,
     private readonly schema?: string,
+    /** Whether statements may stay on a connection, prepared. */
+    private prepares = false,
   ) {}
 
   /** The qualified, quoted name of one of our tables. */
@@ -42,11 +46,11 @@ export class Database {
 
   /**
    * A statement by itself, hence its own transaction. Safe behind a proxy that
-   * pools transactions: nothing is left on the connection.
+   * pools transactions: nothing is left on the connection that is counted on.
    */
-  async query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+  async query<Row>(statement: string | PreparedStatement, parameters: unknown[]): Promise<Row[]> {
     const progress: Progress = { sent: false, abandoned: false };
-    const work = this.run<Row>(sql, parameters, progress);
+    const work = this.run<Row>(statement, parameters, progress);
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
@@ -65,7 +69,11 @@ export class Database {
     }
   }
 
-  private async run<Row>(sql: string, parameters: unknown[], progress: Progress): Promise<Row[]> {
+  private async run<Row>(
+    statement: string | PreparedStatement,
+    parameters: unknown[],
+    progress: Progress,
+  ): Promise<Row[]> {
     const runner = this.dataSource.createQueryRunner();
     try {
       await runner.connect();
@@ -73,11 +81,10 @@ export class Database {
       // now would reserve a key that nobody runs.
       if (progress.abandoned) return [];
       progress.sent = true;
-      const result = await persist(() => runner.query(sql, parameters, true), {
+      return await persist(() => this.send<Row>(runner, statement, parameters), {
         within: this.timeout,
         again: (error) => isSerializationConflict(error) && !progress.abandoned,
       });
-      return result.records as Row[];
     } catch (cause) {
       throw new StoreUnavailableError('The database refused or lost a statement.', {
         cause,
@@ -85,6 +92,28 @@ export class Database {
       });
     } finally {
       await runner.release();
+    }
+  }
+
+  private async send<Row>(
+    runner: QueryRunner,
+    statement: string | PreparedStatement,
+    parameters: unknown[],
+  ): Promise<Row[]> {
+    const prepared = this.prepares && typeof statement !== 'string';
+    const sql = typeof statement === 'string' ? statement : statement.text;
+    try {
+      const sent = prepared ? statement.next() : sql;
+      return (await runner.query(sent, parameters, true)).records as Row[];
+    } catch (error) {
+      if (!prepared || !isUnprepared(errorCode(error))) throw error;
+      if (this.prepares) {
+        new Logger('IdempotencyModule').warn(
+          `A prepared statement was not found where it had been prepared, as behind a proxy that pools transactions. From here on statements are sent without a name. (${String(error)})`,
+        );
+      }
+      this.prepares = false;
+      return (await runner.query(sql, parameters, true)).records as Row[];
     }
   }
 }

@@ -1,4 +1,4 @@
-import { RESPONSE_VERSION } from './key-store.js';
+import { RESPONSE_VERSION } from './key-statements.js';
 
 // What the reaper and the operator do alike to a key that is to be forgotten.
 // Fragments of SQL; `k` is the row of the key.

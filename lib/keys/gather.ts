@@ -1,16 +1,23 @@
 import { isConnectionLoss, StoreUnavailableError } from './database.js';
 
 export interface GatherOptions<In> {
-  /** The most items of one statement. */
-  size: number;
-  /** The most bytes of one statement; a single item above it travels by itself. */
-  bytes: number;
-  /** The most items that wait. Beyond it, requests are refused rather than memory filled. */
-  queue: number;
+  /** The most items of one statement. @default 64 */
+  size?: number;
+  /** The most bytes of one statement; a single item above it travels by itself. @default 262144 (256 KiB) */
+  bytes?: number;
+  /** The most items that wait. Beyond it, requests are refused rather than memory filled. @default 5000 */
+  queue?: number;
   /** The longest that an item waits for its departure, in milliseconds. @default for ever */
   wait?: number;
   weigh: (item: In) => number;
 }
+
+/** About what one round trip carries without the database noticing the difference. */
+const SIZE = 64;
+const BYTES = 256 * 1024;
+
+/** A few seconds of a busy process; whoever comes later would be timed out anyway. */
+const QUEUE = 5_000;
 
 /** A flight that takes longer has met a lock or a slow disk: others need not wait for it. */
 const PATIENCE = 100;
@@ -20,6 +27,7 @@ const MOST_FLIGHTS = 4;
 
 interface Passenger<In, Out> {
   item: In;
+  alone: boolean;
   since: number;
   resolve: (out: Out) => void;
   reject: (error: unknown) => void;
@@ -44,13 +52,14 @@ export class Gather<In, Out> {
     private readonly options: GatherOptions<In>,
   ) {}
 
-  call(item: In): Promise<Out> {
+  /** @param alone not together with others */
+  call(item: In, alone = false): Promise<Out> {
     return new Promise((resolve, reject) => {
-      if (this.waiting.length >= this.options.queue) {
+      if (this.waiting.length >= (this.options.queue ?? QUEUE)) {
         reject(new StoreUnavailableError('Too many requests wait for the database.'));
         return;
       }
-      this.waiting.push({ item, since: performance.now(), resolve, reject });
+      this.waiting.push({ item, alone, since: performance.now(), resolve, reject });
       this.depart();
       this.watch();
     });
@@ -86,13 +95,14 @@ export class Gather<In, Out> {
 
   /** A full load, in the order of arrival. */
   private board(): Passenger<In, Out>[] {
-    const { size, bytes, weigh } = this.options;
+    const { size = SIZE, bytes = BYTES, weigh } = this.options;
     let weight = 0;
     let count = 0;
-    for (const { item } of this.waiting) {
+    for (const { item, alone } of this.waiting) {
       weight += weigh(item);
-      if (count === size || (count > 0 && weight > bytes)) break;
+      if (count === size || (count > 0 && (alone || weight > bytes))) break;
       count += 1;
+      if (alone) break;
     }
     return this.waiting.splice(0, count);
   }

@@ -1,12 +1,8 @@
 import type { Answer } from '../response/answer.js';
 import type { Database } from './database.js';
+import { finishSql, recordedSql, reserveSql, RESPONSE_VERSION } from './key-statements.js';
 import type { KeyStatus } from './key-status.js';
-
-/** The version of the stored answer's format, in `response_version`. */
-export const RESPONSE_VERSION = 1;
-
-/** How far a client's clock may be behind the database's before its new keys look old. */
-const CLOCK_SKEW = '5 seconds';
+import { PreparedStatement } from './prepared-statement.js';
 
 /** A request for the right to run a key. */
 export interface Reservation {
@@ -36,6 +32,8 @@ export interface FoundKey {
   lockedUntil: string;
   lapsed: boolean;
   pastRetention: boolean;
+  /** Milliseconds until then; null where it is kept for ever. */
+  expiresIn: number | null;
   /** Milliseconds since the running attempt began. */
   runningFor: number;
   /** Milliseconds until somebody looks into an unknown outcome. */
@@ -72,6 +70,11 @@ export interface Ending {
   resumeIn: number | null;
 }
 
+/** An ending that is on record. */
+export interface Recorded {
+  expiresAt: Date | null;
+}
+
 /** The right to run a key, as held by an attempt of this process. */
 export interface Lease {
   id: string;
@@ -82,72 +85,29 @@ export interface Lease {
 /** Every statement on `idempotency_keys`. All but `reserve` are fenced by id, owner and status. */
 export class KeyStore {
   private readonly keys: string;
+  private readonly reserveStatement: PreparedStatement;
+  private readonly finishStatement: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
+    this.reserveStatement = new PreparedStatement(reserveSql(this.keys));
+    this.finishStatement = new PreparedStatement(finishSql(this.keys));
   }
 
-  /**
-   * Takes the keys that are free and reads the ones that are not. The insert is
-   * the lock: there is no check before it that could be outdated. Rows are
-   * inserted in key order, so that two processes cannot block each other.
-   */
+  /** Takes the keys that are free and reads the ones that are not. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
-    const rows = await this.database.query<ReserveRow>(
-      `WITH wanted AS (
-         SELECT *, coalesce(to_timestamp((made_at + retention) / 1000) < now() - interval '${CLOCK_SKEW}', false) AS stale
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[],
-                     $8::text[], $9::text[], $10::float8[])
-           WITH ORDINALITY
-           AS w (scope, endpoint, key, fingerprint, owner, lease, retention, on_abandoned, on_expired, made_at, position)
-       ), reserved AS (
-         INSERT INTO ${this.keys}
-           (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired)
-         SELECT scope, endpoint, key, fingerprint, owner,
-                now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond',
-                on_abandoned, on_expired
-         FROM wanted
-         WHERE NOT stale
-         ORDER BY scope, endpoint, key
-         ON CONFLICT (scope, endpoint, key) DO NOTHING
-         RETURNING id, owner, expires_at
-       )
-       SELECT w.position::int AS "position", w.stale,
-              r.id AS "reservedId",
-              coalesce(r.expires_at, k.expires_at) AS "expiresAt",
-              k.id, k.fingerprint, k.status, k.owner, k.attempt,
-              k.recovery_point AS "recoveryPoint",
-              extract(epoch FROM k.locked_until)::text AS "lockedUntil",
-              k.locked_until <= now() AS "lapsed",
-              coalesce(k.expires_at <= now(), false) AS "pastRetention",
-              (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
-              (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
-              k.response_version AS "responseVersion",
-              k.response_status AS "responseStatus",
-              k.response_headers AS "responseHeaders",
-              k.response_body AS "responseBody"
-       FROM wanted w
-       LEFT JOIN reserved r ON r.owner = w.owner
-       LEFT JOIN LATERAL (
-         SELECT *
-         FROM ${this.keys} k
-         WHERE r.id IS NULL AND k.scope = w.scope AND k.endpoint = w.endpoint AND k.key = w.key
-         LIMIT 1 -- keeps the look-up on the unique index, whatever the statistics say
-       ) k ON true
-       ORDER BY w.position`,
-      [
-        wanted.map((w) => w.scope),
-        wanted.map((w) => w.endpoint),
-        wanted.map((w) => w.key),
-        wanted.map((w) => w.fingerprint),
-        wanted.map((w) => w.owner),
-        wanted.map((w) => w.lease),
-        wanted.map((w) => w.retention),
-        wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
-        wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
-        wanted.map((w) => w.madeAt ?? null),
-      ],
-    );
+    const rows = await this.database.query<ReserveRow>(this.reserveStatement, [
+      wanted.map((w) => w.scope),
+      wanted.map((w) => w.endpoint),
+      wanted.map((w) => w.key),
+      wanted.map((w) => w.fingerprint),
+      wanted.map((w) => w.owner),
+      wanted.map((w) => w.lease),
+      wanted.map((w) => w.retention),
+      wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
+      wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
+      wanted.map((w) => w.madeAt ?? null),
+    ]);
     return rows.map(toReserveResult);
   }
 
@@ -193,64 +153,35 @@ export class KeyStore {
   /**
    * Records how attempts ended. Returns the ids that are recorded, now or by an
    * earlier try whose reply was lost; any other attempt has lost its lease.
-   *
-   * A first attempt keeps the expiry of its reservation, so that the update stays
-   * heap-only. A resumed one gets a full window anew, and so does one that ran
-   * for more than a tenth of it: its answer could be forgotten before it is sent.
    */
-  async finish(endings: readonly Ending[]): Promise<Map<string, { expiresAt: Date | null }>> {
-    const rows = await this.database.query<{ id: string; expiresAt: Date | null }>(
-      `WITH ended AS (
-         SELECT *
-         FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::text[], $6::bytea[], $7::text[], $8::float8[],
-                     $9::float8[])
-           AS e (id, owner, status, response_status, response_headers, response_body, error_code, retention, resume_in)
-       ), recorded AS (
-         UPDATE ${this.keys} k
-         SET status = e.status,
-             recovery_point = CASE WHEN e.status = 'completed' THEN 'finished' ELSE k.recovery_point END,
-             response_status = e.response_status,
-             response_headers = e.response_headers::jsonb,
-             response_body = e.response_body,
-             response_version = CASE WHEN e.status = 'completed' THEN ${RESPONSE_VERSION} END,
-             last_error_code = e.error_code,
-             reconcile_after = CASE WHEN e.status = 'unknown' THEN now() END,
-             resume_after = CASE
-               WHEN e.status = 'failed_retryable' AND k.operation IS NOT NULL
-               THEN now() + e.resume_in * interval '1 millisecond'
-             END,
-             completed_at = CASE WHEN e.status = 'completed' THEN now() END,
-             expires_at = CASE
-               WHEN e.status = 'completed'
-                 AND (k.attempt > 1 OR k.expires_at < now() + 0.9 * e.retention * interval '1 millisecond')
-               THEN now() + e.retention * interval '1 millisecond'
-               ELSE k.expires_at
-             END
-         FROM ended e
-         WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
-         RETURNING k.id, k.expires_at
-       )
-       SELECT id, expires_at AS "expiresAt" FROM recorded
-       UNION ALL
-       SELECT k.id, k.expires_at
-       FROM ended e JOIN ${this.keys} k
-         ON k.id = e.id AND k.owner = e.owner AND k.status = e.status
-         -- An operator may have given another answer for an attempt that stood still.
-         AND k.response_status IS NOT DISTINCT FROM e.response_status
-         AND k.response_body IS NOT DISTINCT FROM e.response_body`,
-      [
-        endings.map((e) => e.id),
-        endings.map((e) => e.owner),
-        endings.map((e) => e.status),
-        endings.map((e) => e.responseStatus),
-        endings.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
-        endings.map((e) => e.responseBody),
-        endings.map((e) => e.errorCode),
-        endings.map((e) => e.retention),
-        endings.map((e) => e.resumeIn),
-      ],
-    );
-    return new Map(rows.map((row) => [row.id, { expiresAt: row.expiresAt }]));
+  async finish(endings: readonly Ending[]): Promise<Map<string, Recorded>> {
+    const rows = await this.database.query<Recorded & { id: string }>(this.finishStatement, [
+      endings.map((e) => e.id),
+      endings.map((e) => e.owner),
+      endings.map((e) => e.status),
+      endings.map((e) => e.responseStatus),
+      endings.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
+      endings.map((e) => e.responseBody),
+      endings.map((e) => e.errorCode),
+      endings.map((e) => e.retention),
+      endings.map((e) => e.resumeIn),
+    ]);
+    const recorded = new Map(rows.map(({ id, expiresAt }) => [id, { expiresAt }]));
+    const missing = endings.filter(({ id }) => !recorded.has(id));
+    if (missing.length === 0) return recorded;
+    return new Map([...recorded, ...(await this.recorded(missing))]);
+  }
+
+  /** Asked by itself, so that it sees what an earlier try has committed while the last one waited for it. */
+  private async recorded(endings: readonly Ending[]): Promise<[string, Recorded][]> {
+    const rows = await this.database.query<Recorded & { id: string }>(recordedSql(this.keys), [
+      endings.map((e) => e.id),
+      endings.map((e) => e.owner),
+      endings.map((e) => e.status),
+      endings.map((e) => e.responseStatus),
+      endings.map((e) => e.responseBody),
+    ]);
+    return rows.map(({ id, expiresAt }) => [id, { expiresAt }]);
   }
 
   /**
@@ -358,7 +289,7 @@ export class KeyStore {
   }
 }
 
-interface ReserveRow extends Omit<FoundKey, 'answer'> {
+interface ReserveRow extends Omit<FoundKey, 'answer' | 'pastRetention'> {
   reservedId: string | null;
   stale: boolean;
   responseVersion: number | null;
@@ -378,6 +309,7 @@ function toReserveResult(row: ReserveRow): ReserveResult {
     kind: 'found',
     key: {
       ...row,
+      pastRetention: row.expiresIn !== null && row.expiresIn <= 0,
       answer: readable
         ? { status: responseStatus, headers: responseHeaders ?? {}, body: responseBody }
         : undefined,

@@ -131,23 +131,34 @@ export class MaintenanceStore {
     return rows.length === 1;
   }
 
-  /** Operations whose time has come, oldest first. Rows that another process is at are skipped. */
-  openOperations(
+  /**
+   * Claims operations whose time has come, oldest first, for as long as `claim`
+   * says: until then no other process finds them, whatever becomes of this one.
+   */
+  claimOperations(
     names: readonly string[],
     maxAttempts: number,
+    claim: number,
     batch: number,
   ): Promise<OpenOperation[]> {
     return this.database.query<OpenOperation>(
-      `SELECT ${SEEN}, k.scope, k.endpoint, k.key, k.fingerprint, k.operation, k.input::text AS "input",
-              k.recovery_point AS "recoveryPoint", k.expires_at AS "expiresAt"
-       FROM ${this.keys} k
-       WHERE k.resume_after <= now() AND k.status IN ('failed_retryable', 'pending')
-         AND k.operation = ANY ($1)
-         AND (k.attempt <= $2 OR k.last_error_code = '${RETRY_REQUESTED}')
-       ORDER BY k.resume_after
-       LIMIT $3
-       FOR UPDATE SKIP LOCKED`,
-      [names, maxAttempts, batch],
+      `WITH due AS (
+         SELECT k.id
+         FROM ${this.keys} k
+         WHERE k.resume_after <= now() AND k.status IN ('failed_retryable', 'pending')
+           AND k.operation = ANY ($1)
+           AND (k.attempt <= $2 OR k.last_error_code = '${RETRY_REQUESTED}')
+         ORDER BY k.resume_after
+         LIMIT $4
+         FOR UPDATE SKIP LOCKED
+       )
+       UPDATE ${this.keys} k
+       SET resume_after = now() + $3::float8 * interval '1 millisecond'
+       FROM due
+       WHERE k.id = due.id
+       RETURNING ${SEEN}, k.scope, k.endpoint, k.key, k.fingerprint, k.operation, k.input::text AS "input",
+                 k.recovery_point AS "recoveryPoint", k.expires_at AS "expiresAt"`,
+      [names, maxAttempts, claim, batch],
     );
   }
 

@@ -5,7 +5,7 @@ import type { ObservedAnswer } from '../response/answer.js';
 import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
-import type { Ending, KeyStore } from './key-store.js';
+import type { Ending, KeyStore, Recorded as RecordedEnding } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
 import type { WaitingRoom } from './waiting-room.js';
@@ -60,20 +60,13 @@ export class Recorder {
     }
   }
 
-  /**
-   * A try that seemed to fail may still be at work in the database. The next one
-   * waits for it there and then sees neither an open key nor a finished one,
-   * because it looks at the row as it was before; only a further look tells.
-   */
-  private finish(
-    attempt: Attempt,
-    ending: Ending,
-  ): Promise<{ expiresAt: Date | null } | undefined> {
-    let tries = 0;
-    return this.insist(attempt, async () => {
-      tries += 1;
-      const recorded = await this.batches.finish(ending);
-      return tries === 1 || recorded ? recorded : this.batches.finish(ending);
+  /** What failed once travels by itself: whatever holds it up is not to hold up others again. */
+  private finish(attempt: Attempt, ending: Ending): Promise<RecordedEnding | undefined> {
+    let alone = false;
+    return this.insist(attempt, () => {
+      const recorded = this.batches.finish(ending, alone);
+      alone = true;
+      return recorded;
     });
   }
 

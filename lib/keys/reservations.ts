@@ -6,6 +6,7 @@ import { storeUnavailable } from '../response/refusals.js';
 import { Attempt } from './attempt.js';
 import { isConnectionLoss, StoreUnavailableError } from './database.js';
 import { decide, whyNotResumable, type Decision } from './decision.js';
+import type { FinishedKeys } from './finished-keys.js';
 import type { KeyBatches } from './key-batches.js';
 import type { FoundKey, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
@@ -24,6 +25,7 @@ export class Reservations {
   constructor(
     private readonly keys: KeyStore,
     private readonly batches: KeyBatches,
+    private readonly finished: FinishedKeys,
     private readonly phases: PhaseStore,
     private readonly leases: LeaseKeeper,
     private readonly waitingRoom: WaitingRoom,
@@ -65,7 +67,11 @@ export class Reservations {
   ): Promise<Decision> {
     const waitUntil = performance.now() + policy.waitFor;
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const result = await this.take(unsure, () => this.batches.reserve(reservation));
+      const asOf = performance.now();
+      const known = this.finished.find(reservation);
+      const result = known
+        ? ({ kind: 'found', key: known } as const)
+        : await this.take(unsure, () => this.batches.reserve(reservation));
       if (result.kind === 'reserved') {
         return this.run(reservation, policy, { ...result, number: 1, recoveryPoint: 'started' });
       }
@@ -73,6 +79,7 @@ export class Reservations {
       if (result.kind === 'stale') return result;
 
       const { key } = result;
+      if (key.status === 'completed' && !known) this.finished.keep(reservation, key, asOf);
       const step = decide(key, reservation, policy);
       switch (step.kind) {
         case 'ours':

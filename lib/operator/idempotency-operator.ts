@@ -1,5 +1,6 @@
 import type { Maintenance } from '../background/maintenance.js';
 import type { JobStatus } from '../background/job.js';
+import type { FinishedKeys } from '../keys/finished-keys.js';
 import { isReconciliation } from '../phases/reconciler.js';
 import { OPERATION_FINISHED } from '../phases/phase-store.js';
 import type { Answer } from '../response/answer.js';
@@ -42,6 +43,7 @@ export class IdempotencyOperator {
     private readonly store: OperatorStore,
     private readonly queries: OperatorQueries,
     private readonly maintenance: Maintenance,
+    private readonly finished: FinishedKeys,
     /** What a request is answered with that nobody will finish. */
     private readonly abandoned: Answer,
   ) {}
@@ -228,6 +230,7 @@ export class IdempotencyOperator {
       if (!(decision instanceof Promise)) return decision;
       const written = await decision;
       if (!written) continue;
+      this.finished.clear();
       if (written.after?.status === 'unknown') this.maintenance.wake('reconciler');
       if (written.after?.status === 'failed_retryable') this.maintenance.wake('completer');
       return { changed: true, id: seen.id, before: stateOf(seen), after: written.after };

@@ -2,6 +2,7 @@ import type { Provider } from '@nestjs/common';
 import { Maintenance } from '../background/maintenance.js';
 import { IdempotencySettings } from '../idempotency.settings.js';
 import { Database } from '../keys/database.js';
+import { FinishedKeys } from '../keys/finished-keys.js';
 import { renderProblem } from '../response/problems.js';
 import { abandoned } from '../response/refusals.js';
 import { IdempotencyOperator } from './idempotency-operator.js';
@@ -21,14 +22,16 @@ export const operatorProviders: Provider[] = [
       db: Database,
       store: OperatorStore,
       maintenance: Maintenance,
+      finished: FinishedKeys,
       { dialect }: IdempotencySettings,
     ) =>
       new IdempotencyOperator(
         store,
         new OperatorQueries(db),
         maintenance,
+        finished,
         renderProblem(abandoned(), dialect),
       ),
-    inject: [Database, OperatorStore, Maintenance, IdempotencySettings],
+    inject: [Database, OperatorStore, Maintenance, FinishedKeys, IdempotencySettings],
   },
 ];

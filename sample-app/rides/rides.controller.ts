@@ -14,8 +14,8 @@ export class RidesController {
 
   @Post()
   @Idempotent()
-  request(@CurrentUser() user: User, @Body() body: CreateRideDto) {
-    return this.rides.request(user, body);
+  request(@CurrentUser() user: User, @Body() ride: CreateRideDto) {
+    return this.rides.request({ user, ride });
   }
 
   @Get(':id')

@@ -1,6 +1,6 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AtomicPhase, Outbox } from 'nestjs-atomic-idempotency';
+import { AtomicPhase, Outbox, Resumable } from 'nestjs-atomic-idempotency';
 import { Repository } from 'typeorm';
 import type { User } from '../auth/user.js';
 import { neverReached } from '../payments/never-reached.js';
@@ -10,6 +10,12 @@ import type { CreateRideDto } from './create-ride.dto.js';
 import { CURRENCY, FARES } from './fares.js';
 import { SEND_RECEIPT, type Receipt } from './receipt-sender.js';
 import { Ride } from './ride.entity.js';
+
+/** All that is needed to make the ride, in one object: it is stored, and read again by a worker. */
+export interface RideRequest {
+  user: User;
+  ride: CreateRideDto;
+}
 
 @Injectable()
 export class RidesService {
@@ -22,9 +28,11 @@ export class RidesService {
 
   /**
    * Three steps, each with a name. Whatever dies in between, a retry with the
-   * same key skips the finished ones, gets their results back, and goes on.
+   * same key skips the finished ones, gets their results back, and goes on. If the
+   * client never retries, a worker calls this method instead, with what was stored.
    */
-  async request(user: User, { origin, target, card }: CreateRideDto) {
+  @Resumable('rides.create')
+  async request({ user, ride: { origin, target, card } }: RideRequest) {
     // Ours alone, so one transaction: the ride, the audit record and the recovery
     // point "ride_created" are all there, or none of them is.
     const ride = await this.phase.local('ride_created', async (tx) => {

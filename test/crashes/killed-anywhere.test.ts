@@ -4,10 +4,11 @@ import { makeDue, messages } from '../outbox/messages.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import type { ServerProcess } from '../support/server-process.js';
-import { until } from '../support/until.js';
 import { printMatrix, type MatrixRow } from './matrix.js';
 import {
+  BEFORE_THE_FIRST_PHASE,
   createWorld,
+  killAtEach,
   NO_RIDE,
   ONE_RIDE,
   outliveLease,
@@ -15,9 +16,6 @@ import {
   tracesOf,
   type World,
 } from './rides.js';
-
-/** Before the first phase is on record, nobody can know what a dead handler did. */
-const BEFORE_THE_FIRST_PHASE = ['reserved', 'ride_created:before_commit'];
 
 let world: World;
 const matrix: MatrixRow[] = [];
@@ -44,23 +42,8 @@ forEachPlatform((platform) => {
     const undisturbed = await requestRide(survivor, keyOf('undisturbed'));
     expect(undisturbed.status).toBe(201);
     points = await survivor.ask<string[]>('passed');
-    await killAtAll();
+    await killAtEach(points, mortal, keyOf);
   });
-
-  /**
-   * One process, one request at each of its fault points, then SIGKILL: what
-   * each of them leaves is the same as if it had been alone.
-   */
-  async function killAtAll() {
-    const cut: Promise<void>[] = [];
-    for (const point of points) {
-      await mortal.ask('stopAt', point);
-      cut.push(expect(requestRide(mortal, keyOf(point))).rejects.toThrow());
-      expect(await mortal.event('stopped')).toBe(point);
-    }
-    await mortal.kill();
-    await Promise.all(cut);
-  }
 
   it('there is a fault point at every step of the protocol', () => {
     const steps = points.map((point) => FAULT_STEPS.find((step) => point.endsWith(step)));
@@ -121,7 +104,7 @@ forEachPlatform((platform) => {
 
   it('every receipt is mailed in the end, and no ride gets two', async () => {
     await makeDue(world.database); // also what the killed process was about to send
-    await until(async () => (await messages(world.database)).length === 0);
+    while ((await messages(world.database)).length > 0) await survivor.ask('runJob', 'outbox');
     const rides = await world.database.query<{ id: string }>('SELECT id FROM rides');
     const receipts = await world.provider.control.receipts();
     expect(receipts.map(({ description }) => description).toSorted()).toEqual(

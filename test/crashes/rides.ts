@@ -1,3 +1,4 @@
+import { expect } from '@jest/globals';
 import { AppModule } from '../../sample-app/app.module.js';
 import { migrate } from '../../sample-app/database/migrate.js';
 import {
@@ -40,7 +41,12 @@ export async function createWorld(): Promise<World> {
     startProcess: (platform) =>
       startServer('test/servers/rocket-rides', {
         platform,
-        env: { DATABASE_URL: database.url, PAYMENTS_URL: provider.url },
+        env: {
+          DATABASE_URL: database.url,
+          PAYMENTS_URL: provider.url,
+          // A test says when, by `runJob`, or the completer would race with its retries.
+          MAINTENANCE: 'off',
+        },
       }),
     async close() {
       await provider.close();
@@ -79,6 +85,28 @@ export function requestRide(
     headers: { authorization: 'Bearer token-of-ada' },
     ...(signal && { signal }),
   });
+}
+
+/** Before the first phase is on record, nobody can know what a dead handler did. */
+export const BEFORE_THE_FIRST_PHASE = ['reserved', 'ride_created:before_commit'];
+
+/**
+ * One process, one request at each of its fault points, then SIGKILL: what each
+ * of them leaves is the same as if it had been alone.
+ */
+export async function killAtEach(
+  points: readonly string[],
+  mortal: ServerProcess,
+  keyOf: (point: string) => string,
+): Promise<void> {
+  const cut: Promise<void>[] = [];
+  for (const point of points) {
+    await mortal.ask('stopAt', point);
+    cut.push(expect(requestRide(mortal, keyOf(point))).rejects.toThrow());
+    expect(await mortal.event('stopped')).toBe(point);
+  }
+  await mortal.kill();
+  await Promise.all(cut);
 }
 
 /** The lease of a key lapses, of which nobody takes care any more. */

@@ -37,7 +37,7 @@ forEachPlatform((platform) => {
     gate = barrier();
     app = await startProxiedApp(platform, {
       controllers: [OrdersController],
-      idempotency: { shutdownTimeout: 100 },
+      idempotency: { shutdownTimeout: 100, preparedStatements: false },
       logger: false,
     });
   });

@@ -19,6 +19,7 @@ function keyOf(status: KeyStatus, fields: Partial<FoundKey> = {}): FoundKey {
     lockedUntil: '0',
     lapsed: false,
     pastRetention: false,
+    expiresIn: 1_000,
     runningFor: 7,
     reconcileIn: 9,
     expiresAt: EXPIRES,

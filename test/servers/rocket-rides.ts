@@ -1,5 +1,6 @@
 // The sample app, in a process that tells which fault points its requests pass
 // and stops them there, so that a test can kill it at exactly that moment.
+import { Maintenance } from '../../lib/index.js';
 import { observeFaultPoints } from '../../lib/fault-points.js';
 import { AppModule } from '../../sample-app/app.module.js';
 import { readConfiguration } from '../../sample-app/configuration.js';
@@ -22,5 +23,7 @@ await serve(AppModule.forRoot(readConfiguration(process.env)), {
     stopAt: (point: string) => void (stopAt = point),
     /** The fault points that requests have passed since the last question. */
     passed: () => passed.splice(0),
+    /** One batch of a job, now. */
+    runJob: (job: Parameters<Maintenance['runOnce']>[0], app) => app.get(Maintenance).runOnce(job),
   },
 });

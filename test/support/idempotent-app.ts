@@ -9,7 +9,7 @@ export interface IdempotentApp extends TestApp {
 }
 
 export interface IdempotentAppOptions extends StartOptions, Omit<ModuleMetadata, 'exports'> {
-  /** Options of the module under test. @default { scope: 'global', maintenance: false } */
+  /** Options of the module under test. @default { scope: 'global', maintenance: false, replayCache: false } */
   idempotency?: Partial<IdempotencyModuleOptions>;
   /** Further options of the data source, such as the size of its pool. */
   dataSource?: Record<string, unknown>;
@@ -39,8 +39,14 @@ export async function startIdempotentApp(
           autoLoadEntities: true,
           ...dataSource,
         }),
-        // Without jobs, which would change keys while a test looks at them.
-        IdempotencyModule.forRoot({ scope: 'global', maintenance: false, ...idempotency }),
+        // Without jobs, which would change keys while a test looks at them, and without
+        // a memory, which would not notice that a test has changed them.
+        IdempotencyModule.forRoot({
+          scope: 'global',
+          maintenance: false,
+          replayCache: false,
+          ...idempotency,
+        }),
         ...(imports ?? []),
       ],
       controllers: controllers ?? [],

@@ -51,6 +51,13 @@ export function statementOf({ type, bytes }: Message): { sql: string; name: stri
   return { name, sql: text(bytes, 5 + Buffer.byteLength(name) + 1) };
 }
 
+/** The name of the prepared statement that is executed, where it was parsed by an earlier request. */
+export function preparedNameOf({ type, bytes }: Message): string | undefined {
+  if (type !== 'B') return undefined;
+  const portal = text(bytes, 5);
+  return text(bytes, 5 + Buffer.byteLength(portal) + 1);
+}
+
 /** A client's turn ends here, and the server's begins. */
 export function endsRequest({ type }: Message): boolean {
   return type === 'Q' || type === 'S' || type === 'startup' || type === 'p' || type === 'X';

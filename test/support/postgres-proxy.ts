@@ -5,6 +5,7 @@ import {
   endsReply,
   endsRequest,
   MessageReader,
+  preparedNameOf,
   statementOf,
   type Message,
 } from './postgres-messages.js';
@@ -159,6 +160,7 @@ export class PostgresProxy {
 class Link {
   readonly ended: Promise<unknown>;
   private request: Message[] = [];
+  private readonly prepared = new Map<string, SentStatement>();
   /** The rules of the requests that the server has not answered yet. */
   private readonly pending: (Rule | undefined)[] = [];
   private reply: Message[] = [];
@@ -194,13 +196,21 @@ class Link {
     this.request.push(message);
     if (!endsRequest(message)) return;
     const request = this.request.splice(0);
-    const statement = request.map(statementOf).find((found) => found !== undefined);
+    const statement = this.statementIn(request);
     const rule = statement && this.see(statement);
     this.upstream = this.upstream.then(async () => {
       if (rule?.at === 'statement' && !(await this.passes(rule))) return;
       if (message.type === 'Q' || message.type === 'S') this.pending.push(rule);
       this.server.write(Buffer.concat(request.map(({ bytes }) => bytes)));
     });
+  }
+
+  private statementIn(request: readonly Message[]): SentStatement | undefined {
+    const statement = request.map(statementOf).find((found) => found !== undefined);
+    if (statement?.name) this.prepared.set(statement.name, statement);
+    if (statement) return statement;
+    const name = request.map(preparedNameOf).find((found) => found !== undefined);
+    return name === undefined ? undefined : this.prepared.get(name);
   }
 
   private down(message: Message): void {

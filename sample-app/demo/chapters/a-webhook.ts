@@ -7,7 +7,7 @@ export const aWebhook: Chapter = {
     const rider = stage.rider(narrator);
     const request = { path: '/rides', key: 'told', body: { origin: 'earth', target: 'moon' } };
 
-    narrator.say('The provider charges, its answer is lost, and Ada does not try again for now.');
+    narrator.say('The provider charges, its answer is lost, and Ada does not try again.');
     await stage.provider.next('drop_after');
     narrator.expect('she hears that it failed', (await rider.send(request)).status, 502);
 
@@ -16,18 +16,18 @@ export const aWebhook: Chapter = {
     );
     const begun = performance.now();
     while ((await stage.phaseOfKey('told', 'charge_created')) === 'intended') await delay(20);
-    narrator.event(performance.now() - begun, 'POST /webhooks/payments');
-    narrator.expect(
-      'the doubt is gone',
-      await stage.phaseOfKey('told', 'charge_created'),
-      'reconciled',
-    );
+    narrator.event(performance.now() - begun, 'POST /webhooks/payments: the doubt is gone');
 
-    narrator.say(
-      'When Ada comes back, the ride goes on with that charge: the provider is not asked.',
-    );
-    const retry = await rider.send(request);
+    narrator.say('Ada never comes back. Her ride is completed without her: its operation is on');
+    narrator.say('record, so a worker goes on with that charge, and the provider is not asked.');
+    const waited = performance.now();
+    while ((await stage.phaseOfKey('told', 'receipt_staged')) !== 'finished') await delay(20);
+    narrator.event(performance.now() - waited, 'completed by a worker');
+
+    narrator.say('Should she look after all, she finds it.');
+    const retry = await rider.sendUntilSettled(request);
     narrator.expect('she gets her ride', retry.status, 201);
     narrator.expect('one charge in the ledger', await stage.chargesFor(retry.body.id), 1);
+    narrator.expect('one receipt', (await stage.receiptsFor(retry.body.id)).length, 1);
   },
 };

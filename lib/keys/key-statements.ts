@@ -1,0 +1,101 @@
+// The statements that every request needs, for many keys at once.
+
+/** The version of the stored answer's format, in `response_version`. */
+export const RESPONSE_VERSION = 1;
+
+/** How far a client's clock may be behind the database's before its new keys look old. */
+const CLOCK_SKEW = '5 seconds';
+
+/**
+ * Takes the keys that are free and reads the ones that are not. The insert is
+ * the lock: there is no check before it that could be outdated. Rows are
+ * inserted in key order, so that two processes cannot block each other.
+ */
+export function reserveSql(keys: string): string {
+  return `WITH wanted AS (
+    SELECT *, coalesce(to_timestamp((made_at + retention) / 1000) < now() - interval '${CLOCK_SKEW}', false) AS stale
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[],
+                $8::text[], $9::text[], $10::float8[])
+      WITH ORDINALITY
+      AS w (scope, endpoint, key, fingerprint, owner, lease, retention, on_abandoned, on_expired, made_at, position)
+  ), reserved AS (
+    INSERT INTO ${keys}
+      (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired)
+    SELECT scope, endpoint, key, fingerprint, owner,
+           now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond',
+           on_abandoned, on_expired
+    FROM wanted
+    WHERE NOT stale
+    ORDER BY scope, endpoint, key
+    ON CONFLICT (scope, endpoint, key) DO NOTHING
+    RETURNING id, owner, expires_at
+  )
+  SELECT w.position::int AS "position", w.stale,
+         r.id AS "reservedId",
+         coalesce(r.expires_at, k.expires_at) AS "expiresAt",
+         k.id, k.fingerprint, k.status, k.owner, k.attempt,
+         k.recovery_point AS "recoveryPoint",
+         extract(epoch FROM k.locked_until)::text AS "lockedUntil",
+         k.locked_until <= now() AS "lapsed",
+         (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
+         (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
+         (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
+         k.response_version AS "responseVersion",
+         k.response_status AS "responseStatus",
+         k.response_headers AS "responseHeaders",
+         k.response_body AS "responseBody"
+  FROM wanted w
+  LEFT JOIN reserved r ON r.owner = w.owner
+  LEFT JOIN LATERAL (
+    SELECT *
+    FROM ${keys} k
+    WHERE r.id IS NULL AND k.scope = w.scope AND k.endpoint = w.endpoint AND k.key = w.key
+    LIMIT 1 -- keeps the look-up on the unique index, whatever the statistics say
+  ) k ON true
+  ORDER BY w.position`;
+}
+
+/**
+ * Records how attempts ended. A first attempt keeps the expiry of its
+ * reservation, so that the update stays heap-only. A resumed one gets a full
+ * window anew, and so does one that ran for more than a tenth of it: its answer
+ * could be forgotten before it is sent.
+ */
+export function finishSql(keys: string): string {
+  return `UPDATE ${keys} k
+    SET status = e.status,
+        recovery_point = CASE WHEN e.status = 'completed' THEN 'finished' ELSE k.recovery_point END,
+        response_status = e.response_status,
+        response_headers = e.response_headers::jsonb,
+        response_body = e.response_body,
+        response_version = CASE WHEN e.status = 'completed' THEN ${RESPONSE_VERSION} END,
+        last_error_code = e.error_code,
+        reconcile_after = CASE WHEN e.status = 'unknown' THEN now() END,
+        resume_after = CASE
+          WHEN e.status = 'failed_retryable' AND k.operation IS NOT NULL
+          THEN now() + e.resume_in * interval '1 millisecond'
+        END,
+        completed_at = CASE WHEN e.status = 'completed' THEN now() END,
+        expires_at = CASE
+          WHEN e.status = 'completed'
+            AND (k.attempt > 1 OR k.expires_at < now() + 0.9 * e.retention * interval '1 millisecond')
+          THEN now() + e.retention * interval '1 millisecond'
+          ELSE k.expires_at
+        END
+    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::text[], $6::bytea[], $7::text[], $8::float8[],
+                $9::float8[])
+      AS e (id, owner, status, response_status, response_headers, response_body, error_code, retention, resume_in)
+    WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
+    RETURNING k.id, k.expires_at AS "expiresAt"`;
+}
+
+/** Which of these endings are on record already, by an earlier try whose reply was lost. */
+export function recordedSql(keys: string): string {
+  return `SELECT k.id, k.expires_at AS "expiresAt"
+    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::bytea[])
+      AS e (id, owner, status, response_status, response_body)
+    JOIN ${keys} k ON k.id = e.id AND k.owner = e.owner AND k.status = e.status
+      -- An operator may have given another answer for an attempt that stood still.
+      AND k.response_status IS NOT DISTINCT FROM e.response_status
+      AND k.response_body IS NOT DISTINCT FROM e.response_body`;
+}

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { persist } from './persistence.js';
 import { isUnprepared, PreparedStatement } from './prepared-statement.js';
@@ -100,22 +101,48 @@ export class Database {
     statement: string | PreparedStatement,
     parameters: unknown[],
   ): Promise<Row[]> {
-    const prepared = this.prepares && typeof statement !== 'string';
-    const sql = typeof statement === 'string' ? statement : statement.text;
+    if (typeof statement === 'string') return sendText(runner, statement, parameters);
+    if (!this.prepares) return sendText(runner, statement.text, parameters);
     try {
-      const sent = prepared ? statement.next() : sql;
-      return (await runner.query(sent, parameters, true)).records as Row[];
+      return await this.sendPrepared(runner, statement, parameters);
     } catch (error) {
-      if (!prepared || !isUnprepared(errorCode(error))) throw error;
+      if (!isUnprepared(errorCode(error))) throw error;
       if (this.prepares) {
         new Logger('IdempotencyModule').warn(
           `A prepared statement was not found where it had been prepared, as behind a proxy that pools transactions. From here on statements are sent without a name. (${String(error)})`,
         );
       }
       this.prepares = false;
-      return (await runner.query(sql, parameters, true)).records as Row[];
+      return sendText(runner, statement.text, parameters);
     }
   }
+
+  /** TypeORM cannot name a statement, so this goes to its driver, and TypeORM only hears of it. */
+  private async sendPrepared<Row>(
+    runner: QueryRunner,
+    statement: PreparedStatement,
+    values: unknown[],
+  ): Promise<Row[]> {
+    const { logger } = this.dataSource;
+    const client = (await runner.connect()) as ClientBase;
+    const { text } = statement;
+    logger.logQuery(text, values, runner);
+    try {
+      const { rows } = await client.query({ name: statement.nextName(), text, values });
+      return rows as Row[];
+    } catch (error) {
+      logger.logQueryError(error as Error, text, values, runner);
+      throw error;
+    }
+  }
+}
+
+async function sendText<Row>(
+  runner: QueryRunner,
+  sql: string,
+  parameters: unknown[],
+): Promise<Row[]> {
+  return (await runner.query(sql, parameters, true)).records as Row[];
 }
 
 /** How far a statement has come, and whether anybody still waits for it. */

@@ -19,24 +19,11 @@ export class PreparedStatement {
     this.hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
   }
 
-  /** The statement for its next execution, under its name. */
-  next(): string {
+  /** The name for its next execution. */
+  nextName(): string {
     this.sent += 1;
     const generation = Math.floor(Math.log2(Math.max(FIRST_GENERATION, this.sent)));
-    return new NamedText(this.text, `idempotency_${this.hash}_${generation}`) as unknown as string;
-  }
-}
-
-/**
- * The statement's text to TypeORM, to its loggers and its subscribers, and a
- * query with a name to pg, which gets it from TypeORM as it is.
- */
-class NamedText extends String {
-  constructor(
-    readonly text: string,
-    readonly name: string,
-  ) {
-    super(text);
+    return `idempotency_${this.hash}_${generation}`;
   }
 }
 

@@ -1,19 +1,18 @@
 import { once } from 'node:events';
-import type { Client } from 'pg';
-import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm';
+import type { Pool, PoolClient } from 'pg';
+import type { DataSource } from 'typeorm';
 import type { TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 
-interface QueryEvent {
-  queryRunner?: QueryRunner;
-}
+type Client = PoolClient & { processID: number };
 
 /**
  * Ends connections of an application from the outside, as an operator or a
  * failover does, at a statement of its own. One at a time: the statements are
  * counted over all of its connections.
  */
-export class StatementFaults implements EntitySubscriberInterface {
+export class StatementFaults {
+  private readonly watched = new WeakSet<Client>();
   private sent = 0;
   private fault: { at: number; when: 'before' | 'after' } | undefined;
 
@@ -21,7 +20,8 @@ export class StatementFaults implements EntitySubscriberInterface {
     dataSource: DataSource,
     private readonly database: TestDatabase,
   ) {
-    dataSource.subscribers.push(this);
+    const { master: pool } = dataSource.driver as unknown as { master: Pool };
+    pool.on('acquire', (client) => this.watch(client as Client));
   }
 
   /** The connection of the coming nth statement ends, right before or after it. */
@@ -31,26 +31,33 @@ export class StatementFaults implements EntitySubscriberInterface {
     return { happened: () => this.fault === undefined };
   }
 
-  async beforeQuery({ queryRunner }: QueryEvent): Promise<void> {
-    this.sent += 1;
-    if (this.fault?.when !== 'before' || this.fault.at !== this.sent) return;
-    this.fault = undefined;
-    await this.terminateBackendOf(queryRunner);
+  private watch(client: Client): void {
+    if (this.watched.has(client)) return;
+    this.watched.add(client);
+    const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    const watched = async (...args: unknown[]) => {
+      this.sent += 1;
+      const nth = this.sent;
+      if (this.isDue('before', nth)) await this.terminateBackendOf(client);
+      const result = await query(...args);
+      if (this.isDue('after', nth)) {
+        const ended = once(client, 'end');
+        await this.terminateBackendOf(client);
+        // The application has noticed before it sends the next statement.
+        await ended;
+      }
+      return result;
+    };
+    client.query = watched as typeof client.query;
   }
 
-  async afterQuery({ queryRunner }: QueryEvent): Promise<void> {
-    if (this.fault?.when !== 'after' || this.fault.at !== this.sent) return;
+  private isDue(when: 'before' | 'after', nth: number): boolean {
+    if (this.fault?.when !== when || this.fault.at !== nth) return false;
     this.fault = undefined;
-    const client = (await queryRunner!.connect()) as Client;
-    const ended = once(client, 'end');
-    await this.terminateBackendOf(queryRunner);
-    // The application has noticed before it sends the next statement.
-    await ended;
+    return true;
   }
 
-  private async terminateBackendOf(queryRunner: QueryRunner | undefined): Promise<void> {
-    const client = (await queryRunner!.connect()) as Client & { processID: number };
-    const { processID } = client;
+  private async terminateBackendOf({ processID }: Client): Promise<void> {
     await this.database.query('SELECT pg_terminate_backend($1)', [processID]);
     await until(async () => {
       const alive = 'SELECT FROM pg_stat_activity WHERE pid = $1';

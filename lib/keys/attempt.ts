@@ -13,7 +13,6 @@ export class Attempt implements Lease {
   /** 1 for the first run, +1 for each takeover. */
   readonly number: number;
   readonly policy: ResolvedPolicy;
-  readonly expiresAt: Date | null;
   /** The phases that earlier attempts recorded, in order. */
   readonly recorded: readonly PhaseRecord[];
   /** How the resumable operation ended, if it was completed without its client. */
@@ -53,7 +52,6 @@ export class Attempt implements Lease {
       id: string;
       number: number;
       recoveryPoint: string;
-      expiresAt: Date | null;
       recorded: readonly PhaseRecord[];
     },
   ) {
@@ -66,7 +64,6 @@ export class Attempt implements Lease {
     this.policy = policy;
     this.number = row.number;
     this.recoveryPoint = row.recoveryPoint;
-    this.expiresAt = row.expiresAt;
     this.recorded = row.recorded.filter((phase) => phase.kind !== 'operation');
     this.operationEnd = row.recorded.find((phase) => phase.kind === 'operation');
   }

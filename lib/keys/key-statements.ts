@@ -6,53 +6,53 @@ export const RESPONSE_VERSION = 1;
 /** How far a client's clock may be behind the database's before its new keys look old. */
 const CLOCK_SKEW = '5 seconds';
 
+/** Of a key that is not on record: it was made so long ago that it may have been. */
+const STALE = `coalesce(to_timestamp((made_at + retention) / 1000) < now() - interval '${CLOCK_SKEW}', false)`;
+
 /**
- * Takes the keys that are free and reads the ones that are not. The insert is
- * the lock: there is no check before it that could be outdated. Rows are
- * inserted in key order, so that two processes cannot block each other.
+ * Takes the keys that are free. The insert is the lock: there is no check before
+ * it that could be outdated. Rows are inserted in key order, so that two
+ * processes cannot block each other.
  */
 export function reserveSql(keys: string): string {
-  return `WITH wanted AS (
-    SELECT *, coalesce(to_timestamp((made_at + retention) / 1000) < now() - interval '${CLOCK_SKEW}', false) AS stale
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[],
-                $8::text[], $9::text[], $10::float8[])
-      WITH ORDINALITY
-      AS w (scope, endpoint, key, fingerprint, owner, lease, retention, on_abandoned, on_expired, made_at, position)
-  ), reserved AS (
-    INSERT INTO ${keys}
+  return `INSERT INTO ${keys}
       (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired)
     SELECT scope, endpoint, key, fingerprint, owner,
            now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond',
            on_abandoned, on_expired
-    FROM wanted
-    WHERE NOT stale
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[],
+                $8::text[], $9::text[], $10::float8[])
+      AS w (scope, endpoint, key, fingerprint, owner, lease, retention, on_abandoned, on_expired, made_at)
+    WHERE NOT ${STALE}
     ORDER BY scope, endpoint, key
     ON CONFLICT (scope, endpoint, key) DO NOTHING
-    RETURNING id, owner, expires_at
-  )
-  SELECT w.position::int AS "position", w.stale,
-         r.id AS "reservedId",
-         coalesce(r.expires_at, k.expires_at) AS "expiresAt",
-         k.id, k.fingerprint, k.status, k.owner, k.attempt,
-         k.recovery_point AS "recoveryPoint",
-         extract(epoch FROM k.locked_until)::text AS "lockedUntil",
-         k.locked_until <= now() AS "lapsed",
-         (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
-         (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
-         (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
-         k.response_version AS "responseVersion",
-         k.response_status AS "responseStatus",
-         k.response_headers AS "responseHeaders",
-         k.response_body AS "responseBody"
-  FROM wanted w
-  LEFT JOIN reserved r ON r.owner = w.owner
-  LEFT JOIN LATERAL (
-    SELECT *
-    FROM ${keys} k
-    WHERE r.id IS NULL AND k.scope = w.scope AND k.endpoint = w.endpoint AND k.key = w.key
-    LIMIT 1 -- keeps the look-up on the unique index, whatever the statistics say
-  ) k ON true
-  ORDER BY w.position`;
+    RETURNING id, owner`;
+}
+
+/** Reads the keys that were not free. One that is not there has gone meanwhile, or was refused as stale. */
+export function lookUpSql(keys: string): string {
+  return `SELECT ${STALE} AS "stale",
+           k.id, k.fingerprint, k.status, k.owner, k.attempt,
+           k.recovery_point AS "recoveryPoint",
+           extract(epoch FROM k.locked_until)::text AS "lockedUntil",
+           k.locked_until <= now() AS "lapsed",
+           k.expires_at AS "expiresAt",
+           (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
+           (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
+           (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
+           k.response_version AS "responseVersion",
+           k.response_status AS "responseStatus",
+           k.response_headers AS "responseHeaders",
+           k.response_body AS "responseBody"
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::float8[])
+      WITH ORDINALITY AS w (scope, endpoint, key, retention, made_at, position)
+    LEFT JOIN LATERAL (
+      SELECT *
+      FROM ${keys} k
+      WHERE k.scope = w.scope AND k.endpoint = w.endpoint AND k.key = w.key
+      LIMIT 1 -- keeps the look-up on the unique index, whatever the statistics say
+    ) k ON true
+    ORDER BY w.position`;
 }
 
 /**

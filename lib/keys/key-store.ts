@@ -1,6 +1,12 @@
 import type { Answer } from '../response/answer.js';
 import type { Database } from './database.js';
-import { finishSql, recordedSql, reserveSql, RESPONSE_VERSION } from './key-statements.js';
+import {
+  finishSql,
+  lookUpSql,
+  recordedSql,
+  reserveSql,
+  RESPONSE_VERSION,
+} from './key-statements.js';
 import type { KeyStatus } from './key-status.js';
 import { PreparedStatement } from './prepared-statement.js';
 
@@ -48,9 +54,9 @@ export interface FoundKey {
 export type SeenKey = Pick<FoundKey, 'id' | 'owner' | 'attempt' | 'lockedUntil'>;
 
 export type ReserveResult =
-  | { kind: 'reserved'; id: string; expiresAt: Date | null }
+  | { kind: 'reserved'; id: string }
   | { kind: 'found'; key: FoundKey }
-  /** Lost the insert and could not see the winner's row: reserve again. */
+  /** Lost the insert, and the winner's row has gone since: reserve again. */
   | { kind: 'missed' }
   /** Not there, and made so long ago that it may have been there. */
   | { kind: 'stale' };
@@ -86,17 +92,19 @@ export interface Lease {
 export class KeyStore {
   private readonly keys: string;
   private readonly reserveStatement: PreparedStatement;
+  private readonly lookUpStatement: PreparedStatement;
   private readonly finishStatement: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
     this.reserveStatement = new PreparedStatement(reserveSql(this.keys));
+    this.lookUpStatement = new PreparedStatement(lookUpSql(this.keys));
     this.finishStatement = new PreparedStatement(finishSql(this.keys));
   }
 
-  /** Takes the keys that are free and reads the ones that are not. */
+  /** Takes the keys that are free, and then reads the ones that were not. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
-    const rows = await this.database.query<ReserveRow>(this.reserveStatement, [
+    const rows = await this.database.query<{ id: string; owner: string }>(this.reserveStatement, [
       wanted.map((w) => w.scope),
       wanted.map((w) => w.endpoint),
       wanted.map((w) => w.key),
@@ -108,7 +116,24 @@ export class KeyStore {
       wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
       wanted.map((w) => w.madeAt ?? null),
     ]);
-    return rows.map(toReserveResult);
+    const reserved = new Map(rows.map(({ owner, id }) => [owner, id]));
+    const taken = wanted.filter(({ owner }) => !reserved.has(owner));
+    const found = taken.length > 0 ? await this.lookUp(taken) : [];
+    return wanted.map(({ owner }) => {
+      const id = reserved.get(owner);
+      return id === undefined ? found.shift()! : { kind: 'reserved', id };
+    });
+  }
+
+  private async lookUp(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
+    const rows = await this.database.query<LookUpRow>(this.lookUpStatement, [
+      wanted.map((w) => w.scope),
+      wanted.map((w) => w.endpoint),
+      wanted.map((w) => w.key),
+      wanted.map((w) => w.retention),
+      wanted.map((w) => w.madeAt ?? null),
+    ]);
+    return rows.map(toFound);
   }
 
   /**
@@ -289,18 +314,14 @@ export class KeyStore {
   }
 }
 
-interface ReserveRow extends Omit<FoundKey, 'answer' | 'pastRetention'> {
-  reservedId: string | null;
+interface LookUpRow extends Omit<FoundKey, 'answer' | 'pastRetention'> {
   stale: boolean;
   responseVersion: number | null;
   responseHeaders: Record<string, string | string[]> | null;
   responseBody: Buffer | null;
 }
 
-function toReserveResult(row: ReserveRow): ReserveResult {
-  if (row.reservedId !== null) {
-    return { kind: 'reserved', id: row.reservedId, expiresAt: row.expiresAt };
-  }
+function toFound(row: LookUpRow): ReserveResult {
   if (row.id === null) return { kind: row.stale ? 'stale' : 'missed' };
   const { responseVersion, responseStatus, responseHeaders, responseBody } = row;
   const readable =

@@ -16,7 +16,6 @@ export interface OpenOperation extends SeenKey {
   key: string;
   fingerprint: Buffer;
   recoveryPoint: string;
-  expiresAt: Date | null;
   operation: string;
   /** JSON text. */
   input: string | null;
@@ -157,7 +156,7 @@ export class MaintenanceStore {
        FROM due
        WHERE k.id = due.id
        RETURNING ${SEEN}, k.scope, k.endpoint, k.key, k.fingerprint, k.operation, k.input::text AS "input",
-                 k.recovery_point AS "recoveryPoint", k.expires_at AS "expiresAt"`,
+                 k.recovery_point AS "recoveryPoint"`,
       [names, maxAttempts, claim, batch],
     );
   }

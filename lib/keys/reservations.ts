@@ -141,7 +141,7 @@ export class Reservations {
   private async run(
     reservation: Reservation,
     policy: ResolvedPolicy,
-    row: Pick<FoundKey, 'id' | 'recoveryPoint' | 'expiresAt'> & { number: number },
+    row: Pick<FoundKey, 'id' | 'recoveryPoint'> & { number: number },
     phases?: Awaited<ReturnType<PhaseStore['load']>>,
   ): Promise<Decision> {
     const recorded = phases ?? (row.number > 1 ? await this.phases.load(row.id) : []);

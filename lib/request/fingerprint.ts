@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
-import canonicalize from 'canonicalize';
+import { hash } from 'node:crypto';
 import { IdempotencyProblem } from '../response/problems.js';
+import { canonicalJson } from './canonical-json.js';
 
 /**
  * Changes whenever the encoding below changes. Fingerprints of different
@@ -51,12 +51,17 @@ export function customFingerprint(input: FingerprintInput, custom: unknown): Buf
 }
 
 function digest(parts: readonly (string | Buffer)[]): Buffer {
-  const hash = createHash('sha256');
-  for (const part of parts) {
-    hash.update(`${typeof part === 'string' ? Buffer.byteLength(part) : part.length}:`);
-    hash.update(part);
-  }
-  return hash.digest();
+  const encoded = parts.map((part) =>
+    typeof part === 'string'
+      ? `${Buffer.byteLength(part)}:${part}`
+      : Buffer.concat([Buffer.from(`${part.length}:`), part]),
+  );
+  const isText = encoded.every((part) => typeof part === 'string');
+  return hash('sha256', isText ? encoded.join('') : joined(encoded), 'buffer');
+}
+
+function joined(parts: readonly (string | Buffer)[]): Buffer {
+  return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
 }
 
 /** A value with its kind in front: the text `"1"`, the number 1 and the bytes 31 are different. */
@@ -66,7 +71,7 @@ function encode(value: unknown): string | Buffer {
   // Quoted, because UTF-8 has no form for half of a surrogate pair: all would be hashed alike.
   if (typeof value === 'string') return `text:${JSON.stringify(value)}`;
   try {
-    const canonical = canonicalize(value);
+    const canonical = canonicalJson(value);
     if (canonical !== undefined) return `json:${canonical}`;
   } catch {
     // Nesting that overflows the stack, a lone surrogate, NaN or a BigInt: the

@@ -94,11 +94,11 @@ export class SimulatedCrash extends Error {
 }
 
 /** Runs work that a simulated crash ends for good: it then neither returns nor throws. */
-export async function mortal<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof SimulatedCrash) return new Promise<never>(() => undefined);
-    throw error;
-  }
+export function mortal<T>(work: () => Promise<T>): Promise<T> {
+  return work().catch(stayDead);
+}
+
+function stayDead(error: unknown): Promise<never> {
+  if (error instanceof SimulatedCrash) return new Promise<never>(() => undefined);
+  throw error;
 }

@@ -83,9 +83,12 @@ export class IdempotencyInterceptor implements NestInterceptor {
     request: IncomingRequest,
     context: ExecutionContext,
   ): Promise<Decision> {
-    const scope = await readScope(this.settings.scope, request, context);
+    // Only what is not there at once is waited for.
+    const asked = readScope(this.settings.scope, request, context);
+    const scope = typeof asked === 'string' ? asked : await asked;
     const route = this.http.platform.routePattern(request);
-    const { endpoint, fingerprint } = await readRequest(request, route, policy, context);
+    const read = readRequest(request, route, policy, context);
+    const { endpoint, fingerprint } = read instanceof Promise ? await read : read;
     const { lease, retention, onAbandoned, onExpired } = policy;
     const madeAt = policy.staleKeys === 'reject' ? keyTime(key) : undefined;
     const owner = randomUUID();
@@ -118,7 +121,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
     });
     return within(running, next, (error) => {
       attempt.error = error;
-      void this.untilIdle(running).then(handlerEnds);
+      const busy = this.untilIdle(running);
+      if (busy) void busy.then(handlerEnds);
+      else handlerEnds();
     });
   }
 
@@ -127,9 +132,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
    * the handler (a time-out), or a phase was not awaited. As long as it goes on,
    * the key stays taken; a retry would run beside it.
    */
-  private async untilIdle(context: RequestContext): Promise<void> {
-    await context.attempt?.handler;
-    await closeJournal(context);
+  private untilIdle(context: RequestContext): Promise<void> | undefined {
+    const { handler } = context.attempt ?? {};
+    return handler ? handler.then(() => closeJournal(context)) : closeJournal(context);
   }
 
   private async settle(attempt: Attempt, observed: ObservedAnswer): Promise<Verdict> {

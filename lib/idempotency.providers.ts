@@ -19,6 +19,7 @@ import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { operatorProviders } from './operator/operator.providers.js';
 import { Outbox } from './outbox/outbox.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
+import { PhaseBatches } from './phases/phase-batches.js';
 import { PhaseStore } from './phases/phase-store.js';
 import { PhaseTransactions } from './phases/phase-transactions.js';
 import { Reconcilers } from './phases/reconciler.js';
@@ -102,13 +103,17 @@ export const providers: Provider[] = [
   },
   {
     provide: AtomicPhase,
-    useFactory: (dataSource: DataSource, store: PhaseStore, reconcilers: Reconcilers) =>
-      new AtomicPhase({
-        store,
-        reconcilers,
-        transactions: new PhaseTransactions(dataSource, store),
-      }),
-    inject: [DATA_SOURCE, PhaseStore, Reconcilers],
+    useFactory: (
+      dataSource: DataSource,
+      store: PhaseStore,
+      reconcilers: Reconcilers,
+      { storeTimeout }: IdempotencySettings,
+    ) => {
+      const batches = new PhaseBatches(store, storeTimeout);
+      const transactions = new PhaseTransactions(dataSource, store, batches);
+      return new AtomicPhase({ batches, transactions, reconcilers });
+    },
+    inject: [DATA_SOURCE, PhaseStore, Reconcilers, IdempotencySettings],
   },
   ...backgroundProviders,
   ...operatorProviders,

@@ -65,7 +65,10 @@ function coverHandler(
     if (!attempt) return result;
     // Promises only: to ask a lazy query builder for its result is to run it.
     const last = result instanceof Promise ? result.then(lastValue) : lastValue(result);
-    attempt.handler = last instanceof Promise ? last.then(noop, noop) : undefined;
+    if (last instanceof Promise) {
+      const ended = () => void (attempt.handler = undefined);
+      attempt.handler = last.then(ended, ended);
+    }
     return last;
   }
   Object.defineProperty(idempotentHandler, 'name', { value: handler.name });
@@ -83,5 +86,3 @@ function coverHandler(
 function lastValue(result: unknown): unknown {
   return isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result;
 }
-
-const noop = (): void => undefined;

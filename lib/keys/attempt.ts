@@ -21,7 +21,7 @@ export class Attempt implements Lease {
   recoveryPoint: string;
   /** The pipes let the request pass and the handler was called. */
   began = false;
-  /** Settles, never rejects, when the handler's own promise does. */
+  /** Settles, never rejects, when the handler's own promise does; undefined when it has. */
   handler: Promise<void> | undefined;
   /** What the handler threw. */
   error: unknown;

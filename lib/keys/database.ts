@@ -49,12 +49,11 @@ export class Database {
    * A statement by itself, hence its own transaction. Safe behind a proxy that
    * pools transactions: nothing is left on the connection that is counted on.
    */
-  async query<Row>(statement: string | PreparedStatement, parameters: unknown[]): Promise<Row[]> {
+  query<Row>(statement: string | PreparedStatement, parameters: unknown[]): Promise<Row[]> {
     const progress: Progress = { sent: false, abandoned: false };
     const work = this.run<Row>(statement, parameters, progress);
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
         progress.abandoned = true;
         reject(
           new StoreUnavailableError(`The database did not answer within ${this.timeout} ms.`, {
@@ -62,12 +61,17 @@ export class Database {
           }),
         );
       }, this.timeout);
+      work.then(
+        (rows) => {
+          clearTimeout(timer);
+          resolve(rows);
+        },
+        (error: unknown) => {
+          clearTimeout(timer);
+          reject(error as Error);
+        },
+      );
     });
-    try {
-      return await Promise.race([work, timeout]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   private async run<Row>(

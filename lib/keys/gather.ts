@@ -22,6 +22,9 @@ const QUEUE = 5_000;
 /** A flight that takes longer has met a lock or a slow disk: others need not wait for it. */
 const PATIENCE = 100;
 
+/** While the results of one flight are dealt with, the next one is in the air. */
+const FLIGHTS = 2;
+
 /** Connections that one kind of statement may take from the application at most. */
 const MOST_FLIGHTS = 4;
 
@@ -45,6 +48,7 @@ export class Gather<In, Out> {
   /** Flights that others do not wait for any more. */
   private late = 0;
   private watching = false;
+  private leaving = false;
 
   /** @param send gets at least one item and returns one result for each, in order */
   constructor(
@@ -60,7 +64,8 @@ export class Gather<In, Out> {
         return;
       }
       this.waiting.push({ item, alone, since: performance.now(), resolve, reject });
-      this.depart();
+      if (this.flights === 0) this.depart();
+      else this.departSoon();
       this.watch();
     });
   }
@@ -87,10 +92,23 @@ export class Gather<In, Out> {
     setTimeout(expire, oldest.since + wait - performance.now()).unref();
   }
 
+  /** When all that happens now has happened: whoever was just served may be back with the next call. */
+  private departSoon(): void {
+    if (this.leaving || !this.mayDepart()) return;
+    this.leaving = true;
+    setImmediate(() => {
+      this.leaving = false;
+      this.depart();
+    });
+  }
+
   private depart(): void {
-    while (this.waiting.length > 0 && this.flights - this.late < 1 && this.flights < MOST_FLIGHTS) {
-      void this.fly(this.board());
-    }
+    while (this.mayDepart()) void this.fly(this.board());
+  }
+
+  private mayDepart(): boolean {
+    const { waiting, flights, late } = this;
+    return waiting.length > 0 && flights - late < FLIGHTS && flights < MOST_FLIGHTS;
   }
 
   /** A full load, in the order of arrival. */
@@ -121,7 +139,7 @@ export class Gather<In, Out> {
       clearTimeout(timer);
       this.flights -= 1;
       if (isLate) this.late -= 1;
-      this.depart();
+      this.departSoon();
     }
   }
 

@@ -61,7 +61,8 @@ export function lookUpSql(keys: string): string {
  * window anew, and so does one that ran for more than a tenth of it: its answer
  * could be forgotten before it is sent.
  */
-export function finishSql(keys: string): string {
+export function finishSql(keys: string, after = 0): string {
+  const [id, owner, status, code, headers, body, error, retention, resume] = placeholders(after, 9);
   return `UPDATE ${keys} k
     SET status = e.status,
         recovery_point = CASE WHEN e.status = 'completed' THEN 'finished' ELSE k.recovery_point END,
@@ -82,11 +83,26 @@ export function finishSql(keys: string): string {
           THEN now() + e.retention * interval '1 millisecond'
           ELSE k.expires_at
         END
-    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::text[], $6::bytea[], $7::text[], $8::float8[],
-                $9::float8[])
+    FROM unnest(${id}::bigint[], ${owner}::uuid[], ${status}::text[], ${code}::int[], ${headers}::text[],
+                ${body}::bytea[], ${error}::text[], ${retention}::float8[], ${resume}::float8[])
       AS e (id, owner, status, response_status, response_headers, response_body, error_code, retention, resume_in)
     WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
     RETURNING k.id, k.expires_at AS "expiresAt"`;
+}
+
+/** How many parameters a reservation has, which those of the endings follow. */
+const OF_RESERVATIONS = 10;
+
+/** Reservations and endings of different requests in one statement, and so in one transaction. */
+export function reserveAndFinishSql(keys: string): string {
+  return `WITH reserved AS (${reserveSql(keys)}), finished AS (${finishSql(keys, OF_RESERVATIONS)})
+    SELECT id, owner, NULL::timestamptz AS "expiresAt" FROM reserved
+    UNION ALL
+    SELECT id, NULL, "expiresAt" FROM finished`;
+}
+
+function placeholders(after: number, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `$${after + index + 1}`);
 }
 
 /** Which of these endings are on record already, by an earlier try whose reply was lost. */

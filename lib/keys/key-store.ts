@@ -4,6 +4,7 @@ import {
   finishSql,
   lookUpSql,
   recordedSql,
+  reserveAndFinishSql,
   reserveSql,
   RESPONSE_VERSION,
 } from './key-statements.js';
@@ -92,35 +93,56 @@ export interface Lease {
 export class KeyStore {
   private readonly keys: string;
   private readonly reserveStatement: PreparedStatement;
-  private readonly lookUpStatement: PreparedStatement;
   private readonly finishStatement: PreparedStatement;
+  private readonly reserveAndFinishStatement: PreparedStatement;
+  private readonly lookUpStatement: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
     this.reserveStatement = new PreparedStatement(reserveSql(this.keys));
-    this.lookUpStatement = new PreparedStatement(lookUpSql(this.keys));
     this.finishStatement = new PreparedStatement(finishSql(this.keys));
+    this.reserveAndFinishStatement = new PreparedStatement(reserveAndFinishSql(this.keys));
+    this.lookUpStatement = new PreparedStatement(lookUpSql(this.keys));
   }
 
   /** Takes the keys that are free, and then reads the ones that were not. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
-    const rows = await this.database.query<{ id: string; owner: string }>(this.reserveStatement, [
-      wanted.map((w) => w.scope),
-      wanted.map((w) => w.endpoint),
-      wanted.map((w) => w.key),
-      wanted.map((w) => w.fingerprint),
-      wanted.map((w) => w.owner),
-      wanted.map((w) => w.lease),
-      wanted.map((w) => w.retention),
-      wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
-      wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
-      wanted.map((w) => w.madeAt ?? null),
+    const rows = await this.database.query<ReservedRow>(
+      this.reserveStatement,
+      reserveParameters(wanted),
+    );
+    return this.reserved(wanted, rows);
+  }
+
+  /** Both at once, for different requests: one trip, one transaction. */
+  async reserveAndFinish(
+    wanted: readonly Reservation[],
+    endings: readonly Ending[],
+  ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, Recorded> }> {
+    const rows = await this.database.query<ReservedRow | FinishedRow>(
+      this.reserveAndFinishStatement,
+      [...reserveParameters(wanted), ...finishParameters(endings)],
+    );
+    const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.owner !== null;
+    const [reserved, recorded] = await Promise.all([
+      this.reserved(wanted, rows.filter(isReserved)),
+      this.recorded(
+        endings,
+        rows.filter((row) => !isReserved(row)),
+      ),
     ]);
-    const reserved = new Map(rows.map(({ owner, id }) => [owner, id]));
-    const taken = wanted.filter(({ owner }) => !reserved.has(owner));
+    return { reserved, recorded };
+  }
+
+  private async reserved(
+    wanted: readonly Reservation[],
+    rows: readonly ReservedRow[],
+  ): Promise<ReserveResult[]> {
+    const ids = new Map(rows.map(({ owner, id }) => [owner, id]));
+    const taken = wanted.filter(({ owner }) => !ids.has(owner));
     const found = taken.length > 0 ? await this.lookUp(taken) : [];
     return wanted.map(({ owner }) => {
-      const id = reserved.get(owner);
+      const id = ids.get(owner);
       return id === undefined ? found.shift()! : { kind: 'reserved', id };
     });
   }
@@ -180,33 +202,33 @@ export class KeyStore {
    * earlier try whose reply was lost; any other attempt has lost its lease.
    */
   async finish(endings: readonly Ending[]): Promise<Map<string, Recorded>> {
-    const rows = await this.database.query<Recorded & { id: string }>(this.finishStatement, [
-      endings.map((e) => e.id),
-      endings.map((e) => e.owner),
-      endings.map((e) => e.status),
-      endings.map((e) => e.responseStatus),
-      endings.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
-      endings.map((e) => e.responseBody),
-      endings.map((e) => e.errorCode),
-      endings.map((e) => e.retention),
-      endings.map((e) => e.resumeIn),
-    ]);
+    const rows = await this.database.query<FinishedRow>(
+      this.finishStatement,
+      finishParameters(endings),
+    );
+    return this.recorded(endings, rows);
+  }
+
+  private async recorded(
+    endings: readonly Ending[],
+    rows: readonly FinishedRow[],
+  ): Promise<Map<string, Recorded>> {
     const recorded = new Map(rows.map(({ id, expiresAt }) => [id, { expiresAt }]));
     const missing = endings.filter(({ id }) => !recorded.has(id));
-    if (missing.length === 0) return recorded;
-    return new Map([...recorded, ...(await this.recorded(missing))]);
+    const before = missing.length > 0 ? await this.recordedBefore(missing) : [];
+    for (const { id, expiresAt } of before) recorded.set(id, { expiresAt });
+    return recorded;
   }
 
   /** Asked by itself, so that it sees what an earlier try has committed while the last one waited for it. */
-  private async recorded(endings: readonly Ending[]): Promise<[string, Recorded][]> {
-    const rows = await this.database.query<Recorded & { id: string }>(recordedSql(this.keys), [
+  private recordedBefore(endings: readonly Ending[]): Promise<FinishedRow[]> {
+    return this.database.query<FinishedRow>(recordedSql(this.keys), [
       endings.map((e) => e.id),
       endings.map((e) => e.owner),
       endings.map((e) => e.status),
       endings.map((e) => e.responseStatus),
       endings.map((e) => e.responseBody),
     ]);
-    return rows.map(({ id, expiresAt }) => [id, { expiresAt }]);
   }
 
   /**
@@ -312,6 +334,45 @@ export class KeyStore {
     );
     return new Set(rows.map((row) => row.owner));
   }
+}
+
+interface ReservedRow {
+  id: string;
+  owner: string;
+}
+
+interface FinishedRow extends Recorded {
+  id: string;
+  owner?: null;
+}
+
+function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
+  return [
+    wanted.map((w) => w.scope),
+    wanted.map((w) => w.endpoint),
+    wanted.map((w) => w.key),
+    wanted.map((w) => w.fingerprint),
+    wanted.map((w) => w.owner),
+    wanted.map((w) => w.lease),
+    wanted.map((w) => w.retention),
+    wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
+    wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
+    wanted.map((w) => w.madeAt ?? null),
+  ];
+}
+
+function finishParameters(endings: readonly Ending[]): unknown[][] {
+  return [
+    endings.map((e) => e.id),
+    endings.map((e) => e.owner),
+    endings.map((e) => e.status),
+    endings.map((e) => e.responseStatus),
+    endings.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
+    endings.map((e) => e.responseBody),
+    endings.map((e) => e.errorCode),
+    endings.map((e) => e.retention),
+    endings.map((e) => e.resumeIn),
+  ];
 }
 
 interface LookUpRow extends Omit<FoundKey, 'answer' | 'pastRetention'> {

@@ -24,15 +24,14 @@ export class LeaseKeeper {
     return this.held.size;
   }
 
-  /** Decides a claim, which may begin an attempt: shutdown has to know before it finds nothing running. */
-  async admit<T>(decide: () => Promise<T>): Promise<T> {
+  /** A claim is being decided, which may begin an attempt: shutdown waits for `decided()`. */
+  deciding(): void {
     this.arriving += 1;
-    try {
-      return await decide();
-    } finally {
-      this.arriving -= 1;
-      this.noticeIdle();
-    }
+  }
+
+  decided(): void {
+    this.arriving -= 1;
+    this.noticeIdle();
   }
 
   hold(attempt: Attempt): void {

@@ -3,21 +3,35 @@ import { setTimeout as pause } from 'node:timers/promises';
 const FIRST_PAUSE = 20;
 const LONGEST_PAUSE = 500;
 
+interface Patience {
+  within: number;
+  again: (error: unknown) => boolean;
+}
+
 /**
  * Repeats `work` while `again(error)` says so, with growing pauses, until
  * `within` milliseconds have passed; then the last error is thrown.
  */
-export async function persist<T>(
+export function persist<T>(work: () => Promise<T>, patience: Patience): Promise<T> {
+  const deadline = performance.now() + patience.within;
+  // Nearly always the first try succeeds, and then this costs one promise.
+  return work().catch((error: unknown) => repeat(error, work, deadline, patience));
+}
+
+async function repeat<T>(
+  firstError: unknown,
   work: () => Promise<T>,
-  { within, again }: { within: number; again: (error: unknown) => boolean },
+  deadline: number,
+  { again }: Patience,
 ): Promise<T> {
-  const deadline = performance.now() + within;
+  let error = firstError;
   for (let wait = FIRST_PAUSE; ; wait = Math.min(LONGEST_PAUSE, wait * 2)) {
+    if (!again(error) || performance.now() + wait >= deadline) throw error;
+    await pause(wait);
     try {
       return await work();
-    } catch (error) {
-      if (!again(error) || performance.now() + wait >= deadline) throw error;
+    } catch (next) {
+      error = next;
     }
-    await pause(wait);
   }
 }

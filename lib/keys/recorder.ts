@@ -48,9 +48,11 @@ export class Recorder {
         return { final: false, parked: true, expiresAt: null };
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
-      await faultPoint('recording:before', attempt);
+      const before = faultPoint('recording:before', attempt);
+      if (before) await before;
       const row = await this.finish(attempt, ending);
-      await faultPoint('recording:after', attempt);
+      const after = faultPoint('recording:after', attempt);
+      if (after) await after;
       if (!row) throw leaseLost();
       if (attempt.doubt) assertHonest(attempt.doubt.repeatable, observed.status);
       return { final: ending.status === 'completed', expiresAt: row.expiresAt };
@@ -90,35 +92,39 @@ export function endingOf(
   observed: ObservedAnswer,
   pickHeaders: (headers: ObservedAnswer['headers']) => ObservedAnswer['headers'],
 ): Ending {
-  const open = {
-    id: attempt.id,
-    owner: attempt.owner,
-    responseStatus: null,
-    responseHeaders: null,
-    responseBody: null,
-    retention: attempt.policy.retention,
-    resumeIn: resumeIn(attempt.number),
-  };
   const { status } = observed;
   if (attempt.doubt) {
-    return {
-      ...open,
-      status: attempt.doubt.repeatable ? 'failed_retryable' : 'unknown',
-      errorCode: 'in_doubt',
-    };
+    return open(attempt, attempt.doubt.repeatable ? 'failed_retryable' : 'unknown', 'in_doubt');
   }
   if (attempt.policy.isFinal({ status, error: attempt.error })) {
     return {
-      ...open,
+      id: attempt.id,
+      owner: attempt.owner,
       status: 'completed',
-      errorCode: null,
       responseStatus: status,
       responseHeaders: pickHeaders(observed.headers),
       responseBody: observed.body ?? null,
+      errorCode: null,
+      retention: attempt.policy.retention,
+      resumeIn: null,
     };
   }
   const unknown = status >= 500 && attempt.policy.onServerError === 'unknown';
-  return { ...open, status: unknown ? 'unknown' : 'failed_retryable', errorCode: `http_${status}` };
+  return open(attempt, unknown ? 'unknown' : 'failed_retryable', `http_${status}`);
+}
+
+function open(attempt: Attempt, status: 'failed_retryable' | 'unknown', errorCode: string): Ending {
+  return {
+    id: attempt.id,
+    owner: attempt.owner,
+    status,
+    responseStatus: null,
+    responseHeaders: null,
+    responseBody: null,
+    errorCode,
+    retention: attempt.policy.retention,
+    resumeIn: resumeIn(attempt.number),
+  };
 }
 
 /**

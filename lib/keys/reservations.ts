@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { faultPoint, mortal } from '../fault-points.js';
 import type { ResolvedPolicy } from '../idempotency.policy.js';
+import type { PhaseRecord } from '../phases/phase-record.js';
 import type { PhaseStore } from '../phases/phase-store.js';
 import { storeUnavailable } from '../response/refusals.js';
 import { Attempt } from './attempt.js';
@@ -8,7 +9,7 @@ import { isConnectionLoss, StoreUnavailableError } from './database.js';
 import { decide, whyNotResumable, type Decision } from './decision.js';
 import type { FinishedKeys } from './finished-keys.js';
 import type { KeyBatches } from './key-batches.js';
-import type { FoundKey, KeyStore, Reservation } from './key-store.js';
+import type { KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
 import type { WaitingRoom } from './waiting-room.js';
@@ -39,21 +40,21 @@ export class Reservations {
   }
 
   async claim(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
-    const decision = await this.leases.admit(() => this.settle(reservation, policy));
-    if (decision.kind === 'run') await mortal(async () => faultPoint('reserved', decision.attempt));
-    return decision;
-  }
-
-  private async settle(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
     // Statements that may have taken the key without our knowing, or still may.
     const unsure: Promise<unknown>[] = [];
     let decision: Decision | undefined;
+    this.leases.deciding();
     try {
       this.assertOpen();
       decision = await this.decide(reservation, policy, unsure);
-      if (decision.kind === 'run') this.leases.hold(decision.attempt);
+      if (decision.kind === 'run') {
+        this.leases.hold(decision.attempt);
+        const reached = faultPoint('reserved', decision.attempt);
+        if (reached) await mortal(() => reached);
+      }
       return decision;
     } finally {
+      this.leases.decided();
       // Nobody will run what they took: it must not be left to lapse into an unknown outcome.
       const taken = decision?.kind !== 'run' && unsure.length > 0;
       if (taken) void withdraw(this.keys, reservation, unsure);
@@ -73,7 +74,7 @@ export class Reservations {
         ? ({ kind: 'found', key: known } as const)
         : await this.take(unsure, () => this.batches.reserve(reservation));
       if (result.kind === 'reserved') {
-        return this.run(reservation, policy, { ...result, number: 1, recoveryPoint: 'started' });
+        return run(reservation, policy, result.id, 1, 'started', NO_PHASES);
       }
       if (result.kind === 'missed') continue;
       if (result.kind === 'stale') return result;
@@ -82,8 +83,10 @@ export class Reservations {
       if (key.status === 'completed' && !known) this.finished.keep(reservation, key, asOf);
       const step = decide(key, reservation, policy);
       switch (step.kind) {
-        case 'ours':
-          return this.run(reservation, policy, { ...key, number: key.attempt });
+        case 'ours': {
+          const phases = key.attempt > 1 ? await this.phases.load(key.id) : NO_PHASES;
+          return run(reservation, policy, key.id, key.attempt, key.recoveryPoint, phases);
+        }
         case 'forget':
           await this.keys.forget(key.id);
           continue;
@@ -98,7 +101,7 @@ export class Reservations {
           this.assertOpen();
           const { owner, lease } = reservation;
           if (await this.take(unsure, () => this.keys.takeOver(key, owner, lease))) {
-            return this.run(reservation, policy, { ...key, number: key.attempt + 1 }, phases);
+            return run(reservation, policy, key.id, key.attempt + 1, key.recoveryPoint, phases);
           }
           continue;
         }
@@ -137,14 +140,18 @@ export class Reservations {
       },
     });
   }
+}
 
-  private async run(
-    reservation: Reservation,
-    policy: ResolvedPolicy,
-    row: Pick<FoundKey, 'id' | 'recoveryPoint'> & { number: number },
-    phases?: Awaited<ReturnType<PhaseStore['load']>>,
-  ): Promise<Decision> {
-    const recorded = phases ?? (row.number > 1 ? await this.phases.load(row.id) : []);
-    return { kind: 'run', attempt: new Attempt(reservation, policy, { ...row, recorded }) };
-  }
+const NO_PHASES: readonly PhaseRecord[] = [];
+
+function run(
+  reservation: Reservation,
+  policy: ResolvedPolicy,
+  id: string,
+  number: number,
+  recoveryPoint: string,
+  recorded: readonly PhaseRecord[],
+): Decision {
+  const attempt = new Attempt(reservation, policy, { id, number, recoveryPoint, recorded });
+  return { kind: 'run', attempt };
 }

@@ -5,8 +5,14 @@ import type { RequestContext } from '../request/request-context.js';
  * doubt of an earlier attempt that this one did not come to: it may not be
  * forgotten by an end that took another way.
  */
-export async function closeJournal({ attempt, journal }: RequestContext): Promise<void> {
-  await journal.close();
+export function closeJournal(context: RequestContext): Promise<void> | undefined {
+  const running = context.journal.close();
+  if (running) return running.then(() => noteDoubt(context));
+  noteDoubt(context);
+  return undefined;
+}
+
+function noteDoubt({ attempt, journal }: RequestContext): void {
   const phase = journal.leftInDoubt;
   if (attempt && phase !== undefined) attempt.doubt ??= { phase, repeatable: true };
 }

@@ -9,18 +9,18 @@ import {
 } from '../keys/database.js';
 import { persist } from '../keys/persistence.js';
 import type { ForeignPhase } from './foreign-phase.js';
-import { fromJson } from './json.js';
+import { fromJson, toJson } from './json.js';
 import { LeaseLostError, OutcomeUnknownError, type StopReason } from './phase-errors.js';
 import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from './phase-record.js';
 import { phaseScope } from './phase-scope.js';
-import type { PhaseStore } from './phase-store.js';
+import type { PhaseBatches } from './phase-batches.js';
 import { isDefinite, rejectionFrom, rejectionOf } from './rejection.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
 import type { Reconcilers, Reconciliation } from './reconciler.js';
 
 export interface ForeignRunTools {
-  store: PhaseStore;
+  batches: PhaseBatches;
   transactions: PhaseTransactions;
   reconcilers: Reconcilers;
 }
@@ -98,11 +98,11 @@ export class ForeignRun<R, T> {
     const { name, position } = this.place;
     const { effectKey, request, keyValidFor } = this;
     const { inDoubt = 'stop' } = this.phase;
-    const intent = { name, position, effectKey, inDoubt, keyValidFor, request };
+    const intent = { attempt, name, position, effectKey, inDoubt, keyValidFor, request };
     let intended: { startedAt: Date } | undefined;
     try {
       // Repeating it is harmless: the same attempt writes the same intent.
-      intended = await persist(() => this.tools.store.intend(attempt, intent), {
+      intended = await persist(() => this.tools.batches.intend(intent), {
         within: attempt.lease,
         again: (error) => isConnectionLoss(error) || isSerializationConflict(error),
       });
@@ -188,10 +188,15 @@ export class ForeignRun<R, T> {
   /** The result, the user's writes and the recovery point, in one transaction. */
   private async record(result: R): Promise<unknown> {
     const { record } = this.phase;
+    const { transactions } = this.tools;
     try {
-      const json = await this.tools.transactions.commit(this.place, async (tx) =>
-        record ? record(tx, result) : result,
-      );
+      let json: string | undefined;
+      if (record) {
+        json = await transactions.commit(this.place, (tx) => record(tx, result));
+      } else {
+        json = toJson(result, `The result of phase "${this.place.name}"`);
+        await transactions.finish(this.place, json);
+      }
       if (this.place.attempt) this.place.attempt.recoveryPoint = this.place.name;
       return fromJson(json);
     } catch (error) {

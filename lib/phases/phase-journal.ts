@@ -17,7 +17,7 @@ export class PhaseJournal {
   private readonly reached: string[] = [];
   private readonly done = new Set<string>();
   private active: string | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private running: Promise<void> | undefined;
   private over = false;
   private stopped: { name: string; why: StopReason } | undefined;
 
@@ -48,18 +48,20 @@ export class PhaseJournal {
       throw error;
     } finally {
       this.active = undefined;
+      this.running = undefined;
       ended();
     }
   }
 
   /**
-   * The handler is through, so no further phase may start. Resolves when one
-   * that it did not wait for is over: an answer recorded meanwhile would leave
-   * that phase's outcome, a payment perhaps, without an owner.
+   * The handler is through, so no further phase may start. Where one runs that
+   * it did not wait for, what is returned resolves when that is over: an answer
+   * recorded meanwhile would leave the phase's outcome, a payment perhaps,
+   * without an owner.
    */
-  async close(): Promise<void> {
+  close(): Promise<void> | undefined {
     this.over = true;
-    await this.running;
+    return this.running;
   }
 
   get closed(): boolean {

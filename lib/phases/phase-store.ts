@@ -1,7 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { Attempt } from '../keys/attempt.js';
 import type { Database } from '../keys/database.js';
+import { PreparedStatement } from '../keys/prepared-statement.js';
 import type { InDoubt, PhaseKind, PhaseRecord, PhaseState } from './phase-record.js';
+import { finishSql, intendSql } from './phase-statements.js';
 
 /** In `last_error_code`: nothing is left to do but to answer, should the client come back. */
 export const OPERATION_FINISHED = 'operation_finished';
@@ -11,6 +13,7 @@ const LAST_POSITION = 2_147_483_647;
 
 /** A foreign call about to be made. */
 export interface Intent {
+  attempt: Attempt;
   name: string;
   position: number;
   effectKey: string;
@@ -21,6 +24,7 @@ export interface Intent {
 
 /** How a phase ended. */
 export interface PhaseEnding {
+  attempt: Attempt;
   name: string;
   position: number;
   kind: PhaseKind;
@@ -35,10 +39,14 @@ export interface PhaseEnding {
 export class PhaseStore {
   private readonly phases: string;
   private readonly keys: string;
+  private readonly intendStatement: PreparedStatement;
+  private readonly finishStatement: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.phases = database.table('idempotency_phases');
     this.keys = database.table('idempotency_keys');
+    this.intendStatement = new PreparedStatement(intendSql(this.keys, this.phases));
+    this.finishStatement = new PreparedStatement(finishSql(this.keys, this.phases));
   }
 
   /** What earlier attempts of a key recorded, in order. */
@@ -64,68 +72,50 @@ export class PhaseStore {
   }
 
   /**
-   * Commits the intent of a foreign call, which also renews the lease. An
+   * Commits the intents of foreign calls, which also renews their leases. An
    * earlier intent keeps its effect key and its request, and, unless it is
    * certain that nothing came of it, the time from which the other system
    * remembers the key. Undefined: the lease is lost.
    */
-  async intend(attempt: Attempt, intent: Intent): Promise<{ startedAt: Date } | undefined> {
-    const [row] = await this.database.query<{ startedAt: Date }>(
-      `WITH fence AS (
-         UPDATE ${this.keys}
-         SET locked_until = clock_timestamp() + $3::float8 * interval '1 millisecond',
-             operation = coalesce(operation, $11), input = coalesce(input, $12::json)
-         WHERE id = $1 AND owner = $2 AND status = 'in_progress'
-         RETURNING id
-       )
-       INSERT INTO ${this.phases} AS p
-         (key_id, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until, request)
-       SELECT id, $4, $5, 'foreign', 'intended', $6, $7, $8,
-              clock_timestamp() + $9::float8 * interval '1 millisecond', $10::json
-       FROM fence
-       ON CONFLICT (key_id, name) DO UPDATE
-         SET state = 'intended', attempt = excluded.attempt, in_doubt = excluded.in_doubt,
-             started_at = CASE p.state WHEN 'withdrawn' THEN excluded.started_at ELSE p.started_at END,
-             key_valid_until =
-               CASE p.state WHEN 'withdrawn' THEN excluded.key_valid_until ELSE p.key_valid_until END,
-             finished_at = NULL
-         WHERE p.state IN ('intended', 'withdrawn')
-       RETURNING started_at AS "startedAt"`,
+  async intend(intents: readonly Intent[]): Promise<({ startedAt: Date } | undefined)[]> {
+    const rows = await this.database.query<{ owner: string; startedAt: Date }>(
+      this.intendStatement,
       [
-        attempt.id,
-        attempt.owner,
-        attempt.lease,
-        intent.name,
-        intent.position,
-        attempt.number,
-        intent.effectKey,
-        intent.inDoubt,
-        intent.keyValidFor,
-        intent.request ?? null,
-        attempt.operation?.name ?? null,
-        attempt.operation?.input ?? null,
+        ...fenceParameters(intents),
+        intents.map((i) => i.name),
+        intents.map((i) => i.position),
+        intents.map((i) => i.attempt.number),
+        intents.map((i) => i.effectKey),
+        intents.map((i) => i.inDoubt),
+        intents.map((i) => i.keyValidFor),
+        intents.map((i) => i.request ?? null),
       ],
     );
-    return row;
+    const intended = new Map(rows.map((row) => [row.owner, { startedAt: row.startedAt }]));
+    return intents.map(({ attempt }) => intended.get(attempt.owner));
   }
 
   /**
    * Ends a phase inside the transaction of its work, so that both commit or
    * neither does. False: the lease is lost, and the transaction must roll back.
    */
-  async finish(tx: EntityManager, attempt: Attempt, ending: PhaseEnding): Promise<boolean> {
+  async finish(tx: EntityManager, ending: PhaseEnding): Promise<boolean> {
     const { records } = await tx.queryRunner!.query(
-      this.finishSql,
-      this.finishParameters(attempt, ending),
+      this.finishStatement.text,
+      finishParameters([ending]),
       true,
     );
     return (records as unknown[]).length === 1;
   }
 
-  /** The same for an end without work of its own: a rejection, or a withdrawn intent. */
-  async finishAlone(attempt: Attempt, ending: PhaseEnding): Promise<boolean> {
-    const rows = await this.database.query(this.finishSql, this.finishParameters(attempt, ending));
-    return rows.length === 1;
+  /** The same for ends without work of their own: a plain result, a rejection, a withdrawn intent. */
+  async finishAlone(endings: readonly PhaseEnding[]): Promise<boolean[]> {
+    const rows = await this.database.query<{ owner: string }>(
+      this.finishStatement,
+      finishParameters(endings),
+    );
+    const finished = new Set(rows.map(({ owner }) => owner));
+    return endings.map(({ attempt }) => finished.has(attempt.owner));
   }
 
   /**
@@ -168,46 +158,33 @@ export class PhaseStore {
     );
     return row && { result: row.result ?? undefined };
   }
-
-  /** Only a finished phase is a recovery point. */
-  private get finishSql(): string {
-    return `WITH fence AS (
-        UPDATE ${this.keys}
-        SET recovery_point = CASE WHEN $7 = 'finished' THEN $4 ELSE recovery_point END,
-            locked_until = clock_timestamp() + $3::float8 * interval '1 millisecond',
-            operation = coalesce(operation, $10), input = coalesce(input, $11::json)
-        WHERE id = $1 AND owner = $2 AND status = 'in_progress'
-        RETURNING id
-      )
-      INSERT INTO ${this.phases} AS p (key_id, name, position, kind, state, attempt, result, finished_at)
-      SELECT id, $4::text, $5, $6, $7::text, $8, $9::json, clock_timestamp()
-      FROM fence
-      ON CONFLICT (key_id, name) DO UPDATE
-        SET state = excluded.state, attempt = excluded.attempt,
-            result = excluded.result, finished_at = excluded.finished_at
-        WHERE p.state IN ('intended', 'withdrawn', 'reconciled')
-      RETURNING key_id`;
-  }
-
-  private finishParameters(attempt: Attempt, ending: PhaseEnding): unknown[] {
-    return [
-      attempt.id,
-      attempt.owner,
-      attempt.lease,
-      ending.name,
-      ending.position,
-      ending.kind,
-      ending.state,
-      attempt.number,
-      ending.result ?? null,
-      attempt.operation?.name ?? null,
-      attempt.operation?.input ?? null,
-    ];
-  }
 }
 
 /** SQL's NULL is the one way to store `undefined`. */
 interface PhaseRow extends Omit<PhaseRecord, 'request' | 'result'> {
   request: string | null;
   result: string | null;
+}
+
+/** What the fence of a phase needs to know. */
+function fenceParameters(phases: readonly { attempt: Attempt }[]): unknown[][] {
+  return [
+    phases.map(({ attempt }) => attempt.id),
+    phases.map(({ attempt }) => attempt.owner),
+    phases.map(({ attempt }) => attempt.lease),
+    phases.map(({ attempt }) => attempt.operation?.name ?? null),
+    phases.map(({ attempt }) => attempt.operation?.input ?? null),
+  ];
+}
+
+function finishParameters(endings: readonly PhaseEnding[]): unknown[][] {
+  return [
+    ...fenceParameters(endings),
+    endings.map((e) => e.name),
+    endings.map((e) => e.position),
+    endings.map((e) => e.attempt.number),
+    endings.map((e) => e.kind),
+    endings.map((e) => e.state),
+    endings.map((e) => e.result ?? null),
+  ];
 }

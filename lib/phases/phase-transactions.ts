@@ -12,6 +12,7 @@ import { toJson } from './json.js';
 import { LeaseLostError } from './phase-errors.js';
 import type { PhaseKind } from './phase-record.js';
 import { phaseScope } from './phase-scope.js';
+import type { PhaseBatches } from './phase-batches.js';
 import type { PhaseEnding, PhaseStore } from './phase-store.js';
 
 /** How long conflicts are retried where there is no lease to measure by. */
@@ -31,6 +32,7 @@ export class PhaseTransactions {
   constructor(
     private readonly dataSource: DataSource,
     private readonly store: PhaseStore,
+    private readonly batches: PhaseBatches,
   ) {}
 
   /**
@@ -51,8 +53,8 @@ export class PhaseTransactions {
         const value = await perform(place, work, tx);
         result = toJson(value, `The result of phase "${place.name}"`);
         if (!attempt) return;
-        const ending = { ...place, state: 'finished', result } as const;
-        if (!(await this.store.finish(tx, attempt, ending))) throw new LeaseLostError(place.name);
+        const ending = { ...place, attempt, state: 'finished', result } as const;
+        if (!(await this.store.finish(tx, ending))) throw new LeaseLostError(place.name);
         await faultPoint('before_commit', attempt, { name: place.name });
       });
       if (attempt) await faultPoint('after_commit', attempt, { name: place.name });
@@ -60,15 +62,32 @@ export class PhaseTransactions {
     });
   }
 
-  /** Ends a phase that has no work of its own. */
-  async end(place: PhasePlace, state: PhaseEnding['state'], result?: string): Promise<void> {
+  /** Finishes a phase whose result is all there is to write, in one statement. */
+  async finish(place: PhasePlace, result: string | undefined): Promise<void> {
     const { attempt } = place;
     if (!attempt) return;
     await this.again(place, async () => {
-      const ended = await this.store.finishAlone(attempt, { ...place, state, result });
-      if (!ended) throw new LeaseLostError(place.name);
-      return result;
+      await faultPoint('before_commit', attempt, { name: place.name });
+      return this.endAlone(place, attempt, 'finished', result);
     });
+    await faultPoint('after_commit', attempt, { name: place.name });
+  }
+
+  /** Ends a phase that has no work of its own. */
+  async end(place: PhasePlace, state: PhaseEnding['state'], result?: string): Promise<void> {
+    const { attempt } = place;
+    if (attempt) await this.again(place, () => this.endAlone(place, attempt, state, result));
+  }
+
+  private async endAlone(
+    place: PhasePlace,
+    attempt: Attempt,
+    state: PhaseEnding['state'],
+    result: string | undefined,
+  ): Promise<string | undefined> {
+    const ended = await this.batches.finish({ ...place, attempt, state, result });
+    if (!ended) throw new LeaseLostError(place.name);
+    return result;
   }
 
   private async again(
@@ -90,7 +109,10 @@ export class PhaseTransactions {
           within: Infinity,
           again: (error) => {
             if (error instanceof WorkError) return false;
-            const disconnected = attempt !== undefined && isConnectionLoss(error);
+            // Also where it took too long: it may still be at work, or have been.
+            const disconnected =
+              attempt !== undefined &&
+              (isConnectionLoss(error) || error instanceof StoreUnavailableError);
             lost ||= disconnected;
             deadline ??= performance.now() + patience;
             const again = disconnected || isSerializationConflict(error);

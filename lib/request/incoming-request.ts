@@ -12,13 +12,18 @@ export interface IncomingRequest {
   body?: unknown;
 }
 
+export interface RequestIdentity {
+  endpoint: string;
+  fingerprint: Buffer;
+}
+
 /** Which endpoint's keyspace the key lives in, and what a retry has to repeat. */
-export async function readRequest(
+export function readRequest(
   request: IncomingRequest,
   route: string,
   policy: ResolvedPolicy,
   context: ExecutionContext,
-): Promise<{ endpoint: string; fingerprint: Buffer }> {
+): RequestIdentity | Promise<RequestIdentity> {
   const input: FingerprintInput = {
     method: request.method,
     route,
@@ -27,12 +32,17 @@ export async function readRequest(
     contentType: request.headers['content-type'] as string | undefined,
     body: parsed(request.body),
   };
-  return {
-    endpoint: policy.keyspace === 'endpoint' ? `${request.method} ${route}` : '',
-    fingerprint: policy.fingerprint
-      ? customFingerprint(input, await policy.fingerprint(request, context))
-      : fingerprint(input),
-  };
+  const endpoint = policy.keyspace === 'endpoint' ? `${request.method} ${route}` : '';
+  if (!policy.fingerprint) return { endpoint, fingerprint: fingerprint(input) };
+  return customized(endpoint, input, policy.fingerprint(request, context));
+}
+
+async function customized(
+  endpoint: string,
+  input: FingerprintInput,
+  custom: unknown,
+): Promise<RequestIdentity> {
+  return { endpoint, fingerprint: customFingerprint(input, await custom) };
 }
 
 /** A stream (Fastify parsers may pass one on) is left to the handler: what nobody has read cannot be compared. */

@@ -8,13 +8,23 @@ const logger = new Logger('IdempotencyModule');
 const LONGEST_SCOPE = 1_000;
 
 /** The scope of a request. It is a column of its own, never joined to the key, so two scopes cannot meet. */
-export async function readScope(
+export function readScope(
   scope: ScopeOption,
   request: unknown,
   context: ExecutionContext,
-): Promise<string> {
+): string | Promise<string> {
   if (scope === 'global') return '';
-  const value: unknown = await scope(request, context);
+  const value: unknown = scope(request, context);
+  return isThenable(value)
+    ? Promise.resolve(value).then((resolved) => accept(resolved, context))
+    : accept(value, context);
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
+}
+
+function accept(value: unknown, context: ExecutionContext): string {
   const fault = faultOf(value);
   if (fault === undefined) return value as string;
   logger.error(

@@ -57,7 +57,8 @@ export class FastifyHold {
   private async answer(sent: unknown): Promise<unknown> {
     let observation: Observation;
     try {
-      observation = await this.observe(sent);
+      const observed = this.observe(sent);
+      observation = observed instanceof Promise ? await observed : observed;
     } catch (error) {
       // Fastify turns it into an answer of the application's error handling.
       this.held.unclaim();

@@ -1,0 +1,51 @@
+/**
+ * The canonical form of a JSON value (RFC 8785): no white space, members sorted
+ * by their names' UTF-16 code units, numbers and strings as JSON.stringify
+ * writes them. Undefined where JSON has nothing to write.
+ *
+ * Throws where there is no such form: half of a surrogate pair, a number that is
+ * not finite, a BigInt, a circle.
+ */
+export function canonicalJson(value: unknown): string | undefined {
+  switch (typeof value) {
+    case 'string':
+      return text(value);
+    case 'number':
+      if (!Number.isFinite(value)) throw new TypeError(`${value} is no JSON number.`);
+      return String(value === 0 ? 0 : value);
+    case 'object':
+      if (value === null) return 'null';
+      if (Array.isArray(value)) return array(value);
+      return isConvertible(value) ? canonicalJson(value.toJSON()) : object(value);
+    default:
+      return JSON.stringify(value);
+  }
+}
+
+function text(value: string): string {
+  if (!value.isWellFormed()) throw new TypeError('Half of a surrogate pair has no UTF-8 form.');
+  return JSON.stringify(value);
+}
+
+function array(values: unknown[]): string {
+  let json = '[';
+  for (let i = 0; i < values.length; i++) {
+    if (i > 0) json += ',';
+    json += canonicalJson(values[i]) ?? 'null';
+  }
+  return `${json}]`;
+}
+
+function object(value: object): string {
+  let json = '{';
+  for (const name of Object.keys(value).sort()) {
+    const member = canonicalJson((value as Record<string, unknown>)[name]);
+    if (member === undefined) continue;
+    json += `${json.length > 1 ? ',' : ''}${text(name)}:${member}`;
+  }
+  return `${json}}`;
+}
+
+function isConvertible(value: object): value is { toJSON(): unknown } {
+  return typeof (value as { toJSON?: unknown }).toJSON === 'function';
+}

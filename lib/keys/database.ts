@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { persist } from './persistence.js';
-import { isUnprepared, PreparedStatement } from './prepared-statement.js';
+import type { PreparedStatement } from './prepared-statement.js';
 
 /** The store did not answer, or not in time. Fail closed: nothing may run on its account. */
 export class StoreUnavailableError extends Error {
@@ -100,6 +100,24 @@ export class Database {
     }
   }
 
+  /**
+   * A statement inside somebody's transaction. Where it turns out that it cannot
+   * be prepared, the transaction has to be repeated: from then on it is not.
+   */
+  async queryIn<Row>(
+    runner: QueryRunner,
+    statement: PreparedStatement,
+    parameters: unknown[],
+  ): Promise<Row[]> {
+    if (!this.prepares) return sendText(runner, statement.text, parameters);
+    try {
+      return await this.sendPrepared(runner, statement, parameters);
+    } catch (error) {
+      if (isUnprepared(error)) this.stopPreparing(error);
+      throw error;
+    }
+  }
+
   private async send<Row>(
     runner: QueryRunner,
     statement: string | PreparedStatement,
@@ -110,15 +128,18 @@ export class Database {
     try {
       return await this.sendPrepared(runner, statement, parameters);
     } catch (error) {
-      if (!isUnprepared(errorCode(error))) throw error;
-      if (this.prepares) {
-        new Logger('IdempotencyModule').warn(
-          `A prepared statement was not found where it had been prepared, as behind a proxy that pools transactions. From here on statements are sent without a name. (${String(error)})`,
-        );
-      }
-      this.prepares = false;
+      if (!isUnprepared(error)) throw error;
+      this.stopPreparing(error);
       return sendText(runner, statement.text, parameters);
     }
+  }
+
+  private stopPreparing(reason: unknown): void {
+    if (!this.prepares) return;
+    this.prepares = false;
+    new Logger('IdempotencyModule').warn(
+      `A prepared statement was not found where it had been prepared, as behind a proxy that pools transactions. From here on statements are sent without a name. (${String(reason)})`,
+    );
   }
 
   /** TypeORM cannot name a statement, so this goes to its driver, and TypeORM only hears of it. */
@@ -168,6 +189,16 @@ interface ErrorLike {
   code?: unknown;
   driverError?: ErrorLike;
   cause?: ErrorLike;
+}
+
+/**
+ * The connection has no prepared statement of this name, or has one already: a
+ * proxy gives each transaction another connection. Or the table was altered. In
+ * any case the statement was not executed.
+ */
+export function isUnprepared(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === '26000' || code === '42P05' || code === '0A000';
 }
 
 /** Two transactions met; the one that was refused did nothing and may simply run again. */

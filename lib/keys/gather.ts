@@ -10,6 +10,11 @@ export interface GatherOptions<In> {
   /** The longest that an item waits for its departure, in milliseconds. @default for ever */
   wait?: number;
   weigh: (item: In) => number;
+  /**
+   * How many statements may be on their way while none is late. With two, one is
+   * in the database while the results of the other are dealt with. @default 2
+   */
+  flights?: number;
 }
 
 /** About what one round trip carries without the database noticing the difference. */
@@ -22,7 +27,6 @@ const QUEUE = 5_000;
 /** A flight that takes longer has met a lock or a slow disk: others need not wait for it. */
 const PATIENCE = 100;
 
-/** While the results of one flight are dealt with, the next one is in the air. */
 const FLIGHTS = 2;
 
 /** Connections that one kind of statement may take from the application at most. */
@@ -108,7 +112,8 @@ export class Gather<In, Out> {
 
   private mayDepart(): boolean {
     const { waiting, flights, late } = this;
-    return waiting.length > 0 && flights - late < FLIGHTS && flights < MOST_FLIGHTS;
+    const most = this.options.flights ?? FLIGHTS;
+    return waiting.length > 0 && flights - late < most && flights < MOST_FLIGHTS;
   }
 
   /** A full load, in the order of arrival. */

@@ -26,12 +26,3 @@ export class PreparedStatement {
     return `idempotency_${this.hash}_${generation}`;
   }
 }
-
-/**
- * The connection has no statement of this name, or has one already: a proxy
- * gives each transaction another connection. Or the table was altered. In any
- * case the statement was not executed.
- */
-export function isUnprepared(code: string | undefined): boolean {
-  return code === '26000' || code === '42P05' || code === '0A000';
-}

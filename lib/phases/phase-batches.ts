@@ -12,10 +12,12 @@ export class PhaseBatches {
   /** @param wait how long a phase waits for its statement to be sent, in milliseconds */
   constructor(phases: PhaseStore, wait: number) {
     this.intents = new Gather((batch) => phases.intend(batch), {
+      flights: 1,
       wait,
       weigh: ({ request }) => OVERHEAD + (request?.length ?? 0),
     });
     this.endings = new Gather((batch) => phases.finishAlone(batch), {
+      flights: 1,
       wait,
       weigh: ({ result }) => OVERHEAD + (result?.length ?? 0),
     });

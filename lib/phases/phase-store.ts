@@ -100,12 +100,12 @@ export class PhaseStore {
    * neither does. False: the lease is lost, and the transaction must roll back.
    */
   async finish(tx: EntityManager, ending: PhaseEnding): Promise<boolean> {
-    const { records } = await tx.queryRunner!.query(
-      this.finishStatement.text,
+    const rows = await this.database.queryIn(
+      tx.queryRunner!,
+      this.finishStatement,
       finishParameters([ending]),
-      true,
     );
-    return (records as unknown[]).length === 1;
+    return rows.length === 1;
   }
 
   /** The same for ends without work of their own: a plain result, a rejection, a withdrawn intent. */

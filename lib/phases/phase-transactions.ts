@@ -5,6 +5,7 @@ import {
   isConnectionLoss,
   isOfDatabase,
   isSerializationConflict,
+  isUnprepared,
   StoreUnavailableError,
 } from '../keys/database.js';
 import { persist } from '../keys/persistence.js';
@@ -115,7 +116,7 @@ export class PhaseTransactions {
               (isConnectionLoss(error) || error instanceof StoreUnavailableError);
             lost ||= disconnected;
             deadline ??= performance.now() + patience;
-            const again = disconnected || isSerializationConflict(error);
+            const again = disconnected || isSerializationConflict(error) || isUnprepared(error);
             return again && performance.now() < deadline;
           },
         },

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { Database } from '../../lib/keys/database.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
+import type { PreparedStatement } from '../../lib/keys/prepared-statement.js';
 
 export interface OpenKeyStore {
   store: KeyStore;
@@ -16,9 +17,12 @@ export async function openKeyStore(url: string): Promise<OpenKeyStore> {
   await dataSource.initialize();
   const sent: OpenKeyStore['sent'] = [];
   const database = new (class extends Database {
-    override query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-      sent.push({ sql, parameters });
-      return super.query(sql, parameters);
+    override query<Row>(
+      statement: string | PreparedStatement,
+      parameters: unknown[],
+    ): Promise<Row[]> {
+      sent.push({ sql: typeof statement === 'string' ? statement : statement.text, parameters });
+      return super.query(statement, parameters);
     }
   })(dataSource, 10_000);
   return { store: new KeyStore(database), sent, close: () => dataSource.destroy() };

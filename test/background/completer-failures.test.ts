@@ -71,6 +71,25 @@ forEachPlatform((platform) => {
     expect(await due('c')).toBe(0);
   });
 
+  it('does not let an operation pass by a call in doubt', async () => {
+    const before = app.provider.charges.length;
+    app.provider.troubles.push(timedOut);
+    expect((await app.request('bypass')).status).toBe(500);
+
+    app.rides.free = true;
+    expect(await due('bypass')).toBe(1);
+    app.rides.free = false;
+    expect(await keyRow(app.database, 'bypass')).toMatchObject({
+      status: 'failed_retryable',
+      last_error_code: 'in_doubt',
+      recovery_point: 'ride_created',
+    });
+
+    expect(await due('bypass')).toBe(1);
+    expect(app.provider.charges).toHaveLength(before + 1);
+    expect((await app.request('bypass')).status).toBe(201);
+  });
+
   it('gives up after a bound', async () => {
     app.provider.troubles.push(...Array.from({ length: 20 }, () => timedOut));
     await app.request('d');

@@ -142,3 +142,45 @@ it.each([
   ]);
   expect(sent).toEqual([['first'], ['a', 'b']]);
 });
+
+it('sends the next load while one is on its way, but not a third', async () => {
+  const { gather, flights, departed } = slowStore();
+  const answers = ['a', 'b', 'c', 'd'].map((item) => gather.call(item));
+  await departed.arrived(2);
+  expect(flights.map(({ items }) => items)).toEqual([['a'], ['b', 'c', 'd']]);
+  answers.push(gather.call('e'));
+  flights[1]!.land();
+  await departed.arrived(3);
+  for (const { land } of flights) land();
+  expect(await Promise.all(answers)).toEqual(['A', 'B', 'C', 'D', 'E']);
+  expect(flights).toHaveLength(3);
+});
+
+it('takes whoever was just served along with the next load', async () => {
+  const { gather, flights, departed } = slowStore({ flights: 1 });
+  const twice = gather.call('once').then(() => gather.call('again'));
+  const other = gather.call('other');
+  await departed.arrived(1);
+  flights[0]!.land();
+  await departed.arrived(2);
+  expect(flights[1]!.items).toEqual(['other', 'again']);
+  flights[1]!.land();
+  expect(await Promise.all([twice, other])).toEqual(['AGAIN', 'OTHER']);
+});
+
+it('lets an item travel alone that is to travel alone', async () => {
+  const { gather, flights, departed } = slowStore({ flights: 1 });
+  const answers = [
+    gather.call('first'),
+    gather.call('a'),
+    gather.call('alone', true),
+    gather.call('b'),
+    gather.call('c'),
+  ];
+  for (let flight = 0; flight < 4; flight++) {
+    await departed.arrived(flight + 1);
+    flights[flight]!.land();
+  }
+  await Promise.all(answers);
+  expect(flights.map(({ items }) => items)).toEqual([['first'], ['a'], ['alone'], ['b', 'c']]);
+});

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { observeFaultPoints } from 'nestjs-atomic-idempotency/testing';
+import { barrier } from '../support/barrier.js';
 import type { Received } from '../support/http.js';
 import { forEachPlatform, type TestApp } from '../support/platforms.js';
 import { createRestartableWorld, type RestartableWorld } from './restartable-world.js';
 import { ONE_RIDE, outliveLease, requestRide, startRides, tracesOf } from './rides.js';
+
+/** More than there are connections. */
+const CROWD = 40;
 
 let world: RestartableWorld;
 beforeAll(async () => {
@@ -74,5 +78,31 @@ forEachPlatform((platform) => {
     await world.provider.control.release();
     await up;
     await expectOneRide(key, await answer);
+  });
+
+  it('rides are made once each when the database crashes with full queues', async () => {
+    const keysOf = (what: string) =>
+      Array.from({ length: CROWD }, (_, i) => `${platform.name}-${what}-${i}`);
+    const ending = keysOf('ending');
+    const arriving = keysOf('arriving');
+    const gate = barrier();
+    const stopObserving = observeFaultPoints(({ name }) =>
+      name === 'recording:before' ? gate.pass() : undefined,
+    );
+    const answers = new Map<string, Promise<Received>>();
+    try {
+      for (const key of ending) answers.set(key, requestRide(rides, key));
+      await gate.arrived(CROWD);
+      const { down, up } = world.crash();
+      await down;
+      // All of these want to be recorded, and all of those to be reserved.
+      gate.open();
+      for (const key of arriving) answers.set(key, requestRide(rides, key));
+      await up;
+      await Promise.all(answers.values());
+    } finally {
+      stopObserving();
+    }
+    for (const [key, answer] of answers) await expectOneRide(key, await answer);
   });
 });

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { KeyBatches } from '../../lib/keys/key-batches.js';
+import type { Ending } from '../../lib/keys/key-store.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+
+// What the database refuses is refused with the whole statement. The others in
+// it have done nothing wrong.
+describe('A row that the database refuses', () => {
+  let database: TestDatabase;
+  let keys: OpenKeyStore;
+  let batches: KeyBatches;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    keys = await openKeyStore(database.url);
+    batches = new KeyBatches(keys.store, 10_000);
+  });
+  afterAll(async () => {
+    await keys.close();
+    await database.drop();
+  });
+
+  /** No text column can hold it. */
+  const POISON = 'nul\0';
+
+  async function endingOf(key: string, header = 'fine'): Promise<Ending> {
+    const reservation = reservationOf(key);
+    const result = await batches.reserve(reservation);
+    if (result.kind !== 'reserved') throw new Error(`${key} is ${result.kind}`);
+    return {
+      id: result.id,
+      owner: reservation.owner,
+      status: 'completed',
+      responseStatus: 201,
+      responseHeaders: { 'x-note': header },
+      responseBody: Buffer.from(key),
+      errorCode: null,
+      retention: 86_400_000,
+      resumeIn: null,
+    };
+  }
+
+  it('does not keep its neighbours from being reserved or recorded', async () => {
+    const good = await Promise.all(['one', 'two', 'three'].map((key) => endingOf(key)));
+    const bad = await endingOf('bad', POISON);
+    const statements = keys.sent.length;
+
+    const outcomes = await Promise.allSettled([
+      batches.reserve(reservationOf('first')),
+      ...good.map((ending) => batches.finish(ending)),
+      batches.finish(bad),
+      batches.reserve(reservationOf(POISON)),
+      batches.reserve(reservationOf('last')),
+    ]);
+
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'fulfilled',
+    ]);
+    // The first one had left already; the others left together, and then one by one.
+    expect(keys.sent).toHaveLength(statements + 1 + 1 + 6);
+    const rows = await database.query<{ key: string; status: string }>(
+      'SELECT key, status FROM idempotency_keys ORDER BY key',
+    );
+    expect(Object.fromEntries(rows.map(({ key, status }) => [key, status]))).toEqual({
+      bad: 'in_progress',
+      first: 'in_progress',
+      last: 'in_progress',
+      one: 'completed',
+      three: 'completed',
+      two: 'completed',
+    });
+  });
+});

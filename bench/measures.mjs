@@ -33,6 +33,13 @@ const compared = [
 
 /** @type {Kind[]} */
 const shown = [
+  {
+    id: 'intercepted',
+    label: 'bare Nest route, an interceptor that does nothing',
+    contender: 'bare',
+    ...busy,
+    path: '/intercepted',
+  },
   { id: 'ours.local', label: 'ours, local phase', contender: 'ours', ...busy, path: '/local' },
   {
     id: 'ours.localForeign',

@@ -204,7 +204,7 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
    * was just read is not read again for `ttl`. That is also how long a process
    * may go on replaying a key that an operator has evicted in another one. Up to
    * `maxBytes` are kept. False reads the key for each retry.
-   * @default { ttl: '1s', maxBytes: 8388608 (8 MiB) }
+   * @default { ttl: '5s', maxBytes: 8388608 (8 MiB) }
    */
   replayCache?: false | { ttl?: Duration; maxBytes?: number };
 

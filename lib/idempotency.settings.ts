@@ -118,7 +118,7 @@ function resolveReplayCache(
   option: NonNullable<IdempotencyModuleOptions['replayCache']>,
 ): IdempotencySettings['replayCache'] {
   if (option === false) return { ttl: 0, maxBytes: 0 };
-  const { ttl = '1s', maxBytes = 8 * 1024 * 1024 } = option;
+  const { ttl = '5s', maxBytes = 8 * 1024 * 1024 } = option;
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 0) {
     throw new IdempotencyConfigurationError(
       `${WHERE}: replayCache.maxBytes is ${inspect(maxBytes)}. Use a whole number of bytes, or replayCache: false to keep nothing.`,

@@ -29,12 +29,13 @@ import { keyMissing, problemOf, refusalOf, storeUnavailable } from './response/r
 import { renderProblem, type IdempotencyProblem } from './response/problems.js';
 import { expiryHeader, replayOf } from './response/replay.js';
 
+/** On a request that has passed: a second copy of the interceptor on a route has nothing to do. */
+const seen = Symbol('idempotency:seen');
+type SeenRequest = IncomingRequest & { [seen]?: boolean };
+
 /** The protocol, top to bottom: key, fingerprint, reserve, then replay or refuse or run, record. */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
-  /** Requests that already passed: a second copy of the interceptor on a route has nothing to do. */
-  private static readonly seen = new WeakSet<object>();
-
   constructor(
     private readonly settings: IdempotencySettings,
     private readonly routes: IdempotentRoutes,
@@ -47,9 +48,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const route = context.getType() === 'http' ? this.routes.find(context) : undefined;
     if (!route) return next.handle();
-    const request = context.switchToHttp().getRequest<IncomingRequest>();
-    if (IdempotencyInterceptor.seen.has(request) || isSafe(request.method)) return next.handle();
-    IdempotencyInterceptor.seen.add(request);
+    const request = context.switchToHttp().getRequest<SeenRequest>();
+    if (request[seen] || isSafe(request.method)) return next.handle();
+    request[seen] = true;
 
     try {
       const key = readKey(request, this.settings.header);

@@ -13,6 +13,16 @@ import {
 /** By which Nest would send its own answer. `status` is its prelude to `redirect`. */
 const SENDERS = ['send', 'redirect', 'view', 'status'] as const;
 
+/** Made once, or each reply would have a shape of its own. */
+const SILENCED = Object.fromEntries(
+  SENDERS.map((name) => [
+    name,
+    function (this: FastifyReply) {
+      return this;
+    },
+  ]),
+);
+
 /** An answer of ours on its way through Fastify's hooks, compression among them. */
 export class FastifyReplay {
   private failed = false;
@@ -25,8 +35,7 @@ export class FastifyReplay {
   send(): void {
     const { reply } = this;
     const { send } = reply;
-    const ignore = () => reply;
-    Object.assign(reply, Object.fromEntries(SENDERS.map((name) => [name, ignore])));
+    Object.assign(reply, SILENCED);
     guardEnd(reply.raw);
     send.call(reply, this.payload ?? undefined);
   }

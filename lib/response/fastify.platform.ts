@@ -5,30 +5,37 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from './fastify-sh
 import { BROKEN_OFF_AFTER_MS } from './held-response.js';
 import type { HoldOptions, HttpPlatform } from './http-platform.js';
 
+const holdOf = Symbol('idempotency:hold');
+const replayOf = Symbol('idempotency:replay');
+
+/** A request with what becomes of its answer. */
+interface MarkedRequest extends FastifyRequest {
+  [holdOf]?: FastifyHold;
+  [replayOf]?: FastifyReplay;
+}
+
 /**
- * Fastify sends through hooks. Ours find the request they are for in a map and
- * not in an AsyncLocalStorage, which is gone by the time they run. They must be
- * added before the instance is ready, so the platform is made at module init.
+ * Fastify sends through hooks. Ours find what they are for on the request itself:
+ * an AsyncLocalStorage is gone by the time they run, and a WeakMap of all
+ * requests would be a burden to every garbage collection. They must be added
+ * before the instance is ready, so the platform is made at module init.
  */
 export class FastifyPlatform implements HttpPlatform {
-  private readonly holds = new WeakMap<FastifyRequest, FastifyHold>();
-  private readonly replays = new WeakMap<FastifyRequest, FastifyReplay>();
-
   constructor(
     instance: FastifyInstance,
     private readonly brokenOffAfterMs = BROKEN_OFF_AFTER_MS,
   ) {
-    instance.addHook('onSend', (request, _reply, payload, next) => {
-      const hold = this.holds.get(request);
+    instance.addHook('onSend', (request: MarkedRequest, _reply, payload, next) => {
+      const hold = request[holdOf];
       if (hold) return hold.onSend(payload, next);
-      const replay = this.replays.get(request);
+      const replay = request[replayOf];
       if (replay) replay.onSend(next);
       else next();
       return undefined;
     });
-    instance.addHook('onError', (request, _reply, _error, next) => {
-      this.holds.get(request)?.onError();
-      this.replays.get(request)?.onError();
+    instance.addHook('onError', (request: MarkedRequest, _reply, _error, next) => {
+      request[holdOf]?.onError();
+      request[replayOf]?.onError();
       next();
     });
   }
@@ -40,12 +47,12 @@ export class FastifyPlatform implements HttpPlatform {
   send(response: unknown, answer: Answer): void {
     const reply = response as FastifyReply;
     const replay = new FastifyReplay(reply, answer);
-    this.replays.set(reply.request, replay);
+    (reply.request as MarkedRequest)[replayOf] = replay;
     replay.send();
   }
 
   hold(request: unknown, response: unknown, options: HoldOptions): void {
     const hold = new FastifyHold(response as FastifyReply, options, this.brokenOffAfterMs);
-    this.holds.set(request as FastifyRequest, hold);
+    (request as MarkedRequest)[holdOf] = hold;
   }
 }

@@ -173,20 +173,14 @@ export class HeldResponse implements Interceptor {
     this.advance();
   };
 
-  private readonly onBrokenOff = (): void => {
-    if (this.phase === 'holding') this.settleWritten();
-  };
-
   /** A moment later: most handlers are through by then, and nobody waits for `finish`. */
   private announceFinish(): void {
-    process.nextTick(this.onStillRunning);
+    process.nextTick(() => {
+      if (!this.handlerHasEnded) {
+        this.earlyFinish ??= new EarlyFinish(this.raw, this.finishListeners);
+      }
+    });
   }
-
-  private readonly onStillRunning = (): void => {
-    if (!this.handlerHasEnded) {
-      this.earlyFinish ??= new EarlyFinish(this.raw, this.finishListeners);
-    }
-  };
 
   /** Settles what was written as soon as there is nothing left to wait for. */
   private advance(): void {
@@ -196,7 +190,9 @@ export class HeldResponse implements Interceptor {
     // Pipes let go of a closed response: what was begun will not be ended.
     else if (this.closed && written.head !== undefined) this.settleWritten();
     else if (this.closed) {
-      this.brokenOffTimer ??= setTimeout(this.onBrokenOff, this.brokenOffAfterMs);
+      this.brokenOffTimer ??= setTimeout(() => {
+        if (this.phase === 'holding') this.settleWritten();
+      }, this.brokenOffAfterMs);
     }
   }
 

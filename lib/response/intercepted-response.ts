@@ -21,8 +21,8 @@ export interface OriginalMethods {
 const interceptorOf = Symbol('interceptor');
 type Intercepted = ServerResponse & { [interceptorOf]: Interceptor };
 
-// Made once: a getter of its own for each response would cost more than all the
-// rest, because every response would then have a shape of its own.
+// All of these are made once: functions of its own would give each response a
+// shape of its own, and whatever is done with it would become slow.
 const headersSent: PropertyDescriptor & ThisType<Intercepted> = {
   configurable: true,
   get() {
@@ -36,19 +36,29 @@ const writableEnded: PropertyDescriptor & ThisType<Intercepted> = {
   },
 };
 
+const methods: ThisType<Intercepted> = {
+  writeHead(...args: unknown[]) {
+    return this[interceptorOf].writeHead(args);
+  },
+  flushHeaders() {
+    this[interceptorOf].flushHeaders();
+  },
+  write(...args: unknown[]) {
+    return this[interceptorOf].write(args);
+  },
+  end(...args: unknown[]) {
+    return this[interceptorOf].end(args);
+  },
+};
+
 /**
  * Puts an interceptor between the application and a node response. It stays for
  * the life of the response, since others may have wrapped these methods again.
  */
 export function interceptResponse(raw: ServerResponse, interceptor: Interceptor): OriginalMethods {
   const { writeHead, flushHeaders, write, end } = raw;
-  Object.assign(raw, {
-    [interceptorOf]: interceptor,
-    writeHead: (...args: unknown[]) => interceptor.writeHead(args),
-    flushHeaders: () => interceptor.flushHeaders(),
-    write: (...args: unknown[]) => interceptor.write(args),
-    end: (...args: unknown[]) => interceptor.end(args),
-  });
+  (raw as Intercepted)[interceptorOf] = interceptor;
+  Object.assign(raw, methods);
   Object.defineProperty(raw, 'headersSent', headersSent);
   Object.defineProperty(raw, 'writableEnded', writableEnded);
   return { writeHead, flushHeaders, write, end } as unknown as OriginalMethods;

@@ -98,6 +98,11 @@ export class IdempotencySettings {
     this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
     this.storeTimeout = timerMilliseconds(WHERE, 'storeTimeout', storeTimeout);
     this.shutdownTimeout = timerMilliseconds(WHERE, 'shutdownTimeout', shutdownTimeout);
+    if (typeof preparedStatements !== 'boolean') {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: preparedStatements is ${inspect(preparedStatements)}. Use true or false.`,
+      );
+    }
     this.preparedStatements = preparedStatements;
     this.replayCache = resolveReplayCache(replayCache);
     if (this.storeTimeout === 0) {
@@ -118,6 +123,11 @@ function resolveReplayCache(
   option: NonNullable<IdempotencyModuleOptions['replayCache']>,
 ): IdempotencySettings['replayCache'] {
   if (option === false) return { ttl: 0, maxBytes: 0 };
+  if (typeof option !== 'object' || option === null) {
+    throw new IdempotencyConfigurationError(
+      `${WHERE}: replayCache is ${inspect(option)}. Use { ttl, maxBytes }, or false to keep nothing.`,
+    );
+  }
   const { ttl = '5s', maxBytes = 8 * 1024 * 1024 } = option;
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 0) {
     throw new IdempotencyConfigurationError(

@@ -62,6 +62,19 @@ describe('The application does not start', () => {
     );
   });
 
+  it.each([true, 1, 'yes', null])('with the replayCache %p', async (replayCache) => {
+    await refuses({ replayCache }, 'replayCache is', 'Use { ttl, maxBytes }');
+  });
+
+  it('with a replayCache that has no sizes', async () => {
+    await refuses({ replayCache: { ttl: 'soon' } }, "replayCache.ttl is 'soon'", 'not a duration');
+    await refuses({ replayCache: { maxBytes: -1 } }, 'replayCache.maxBytes is -1', 'Use a whole');
+  });
+
+  it('with preparedStatements that are neither on nor off', async () => {
+    await refuses({ preparedStatements: 'no' }, "preparedStatements is 'no'", 'Use true or false');
+  });
+
   it('with a waitFor of more than 55 seconds', async () => {
     await refuses({ waitFor: '55001ms' }, 'waitFor is 55001 ms', "Use at most '55s'");
   });

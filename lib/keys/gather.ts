@@ -32,6 +32,11 @@ const FLIGHTS = 2;
 /** Connections that one kind of statement may take from the application at most. */
 const MOST_FLIGHTS = 4;
 
+/** What became of one item whose statement as a whole succeeded. */
+export class Failed {
+  constructor(readonly error: unknown) {}
+}
+
 interface Passenger<In, Out> {
   item: In;
   alone: boolean;
@@ -56,7 +61,7 @@ export class Gather<In, Out> {
 
   /** @param send gets at least one item and returns one result for each, in order */
   constructor(
-    private readonly send: (items: In[]) => Promise<Out[]>,
+    private readonly send: (items: In[]) => Promise<(Out | Failed)[]>,
     private readonly options: GatherOptions<In>,
   ) {}
 
@@ -151,7 +156,11 @@ export class Gather<In, Out> {
   private async carry(passengers: Passenger<In, Out>[]): Promise<void> {
     try {
       const results = await this.send(passengers.map(({ item }) => item));
-      passengers.forEach(({ resolve }, index) => resolve(results[index]!));
+      passengers.forEach(({ resolve, reject }, index) => {
+        const result = results[index]!;
+        if (result instanceof Failed) reject(result.error);
+        else resolve(result);
+      });
     } catch (error) {
       // A row that the database refuses must not take its neighbours with it.
       // A lost connection concerns all of them, and each one asks again.

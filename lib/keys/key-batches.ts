@@ -1,10 +1,13 @@
-import { Gather } from './gather.js';
-import type { Ending, KeyStore, Recorded, Reservation, ReserveResult } from './key-store.js';
+import { Failed, Gather } from './gather.js';
+import type { Ending, KeyStore, RecordedEnding, Reservation, ReserveResult } from './key-store.js';
 
 /** What a request asks for at its beginning, and at its end. */
 type Call = { kind: 'reserve'; reservation: Reservation } | { kind: 'finish'; ending: Ending };
 
-type Result = ReserveResult | Recorded | undefined;
+/** Where the key was not to be read, the call fails. */
+type Reserved = Exclude<ReserveResult, { kind: 'unread' }>;
+
+type Result = Reserved | RecordedEnding | undefined;
 
 /**
  * The two statements that every request needs, gathered over the requests of
@@ -21,8 +24,8 @@ export class KeyBatches {
     this.calls = new Gather((batch) => this.send(batch), { wait, weigh });
   }
 
-  reserve(reservation: Reservation): Promise<ReserveResult> {
-    return this.calls.call({ kind: 'reserve', reservation }) as Promise<ReserveResult>;
+  reserve(reservation: Reservation): Promise<Reserved> {
+    return this.calls.call({ kind: 'reserve', reservation }) as Promise<Reserved>;
   }
 
   /**
@@ -30,25 +33,38 @@ export class KeyBatches {
    *
    * @param alone not together with others
    */
-  finish(ending: Ending, alone = false): Promise<Recorded | undefined> {
-    return this.calls.call({ kind: 'finish', ending }, alone) as Promise<Recorded | undefined>;
+  finish(ending: Ending, alone = false): Promise<RecordedEnding | undefined> {
+    return this.calls.call({ kind: 'finish', ending }, alone) as Promise<
+      RecordedEnding | undefined
+    >;
   }
 
-  private async send(calls: readonly Call[]): Promise<Result[]> {
+  private async send(calls: readonly Call[]): Promise<(Result | Failed)[]> {
     const wanted: Reservation[] = [];
     const endings: Ending[] = [];
     for (const call of calls) {
       if (call.kind === 'reserve') wanted.push(call.reservation);
       else endings.push(call.ending);
     }
-    if (endings.length === 0) return this.keys.reserve(wanted);
-    const { reserved, recorded } =
-      wanted.length > 0
-        ? await this.keys.reserveAndFinish(wanted, endings)
-        : { reserved: [], recorded: await this.keys.finish(endings) };
-    return calls.map((call) =>
-      call.kind === 'reserve' ? reserved.shift() : recorded.get(call.ending.id),
-    );
+    const { reserved, recorded } = await this.carryOut(wanted, endings);
+    return calls.map((call) => {
+      if (call.kind === 'finish') {
+        return recorded instanceof Failed ? recorded : recorded.get(call.ending.id);
+      }
+      const result = reserved.shift()!;
+      return result.kind === 'unread' ? new Failed(result.error) : result;
+    });
+  }
+
+  private async carryOut(
+    wanted: Reservation[],
+    endings: Ending[],
+  ): ReturnType<KeyStore['reserveAndFinish']> {
+    if (endings.length === 0) {
+      return { reserved: await this.keys.reserve(wanted), recorded: new Map() };
+    }
+    if (wanted.length > 0) return this.keys.reserveAndFinish(wanted, endings);
+    return { reserved: [], recorded: await this.keys.finish(endings) };
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Answer } from '../response/answer.js';
 import type { Database } from './database.js';
+import { Failed } from './gather.js';
 import {
   finishSql,
   lookUpSql,
@@ -60,7 +61,9 @@ export type ReserveResult =
   /** Lost the insert, and the winner's row has gone since: reserve again. */
   | { kind: 'missed' }
   /** Not there, and made so long ago that it may have been there. */
-  | { kind: 'stale' };
+  | { kind: 'stale' }
+  /** Taken by somebody, and not to be read. The others of its statement have what they took. */
+  | { kind: 'unread'; error: unknown };
 
 /** How an attempt ended. */
 export interface Ending {
@@ -78,7 +81,7 @@ export interface Ending {
 }
 
 /** An ending that is on record. */
-export interface Recorded {
+export interface RecordedEnding {
   expiresAt: Date | null;
 }
 
@@ -118,7 +121,7 @@ export class KeyStore {
   async reserveAndFinish(
     wanted: readonly Reservation[],
     endings: readonly Ending[],
-  ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, Recorded> }> {
+  ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, RecordedEnding> | Failed }> {
     const rows = await this.database.query<ReservedRow | FinishedRow>(
       this.reserveAndFinishStatement,
       [...reserveParameters(wanted), ...finishParameters(endings)],
@@ -126,10 +129,11 @@ export class KeyStore {
     const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.owner !== null;
     const [reserved, recorded] = await Promise.all([
       this.reserved(wanted, rows.filter(isReserved)),
+      // Whoever asks again finds out; the reservations must not be lost over it.
       this.recorded(
         endings,
         rows.filter((row) => !isReserved(row)),
-      ),
+      ).catch((error: unknown) => new Failed(error)),
     ]);
     return { reserved, recorded };
   }
@@ -140,7 +144,7 @@ export class KeyStore {
   ): Promise<ReserveResult[]> {
     const ids = new Map(rows.map(({ owner, id }) => [owner, id]));
     const taken = wanted.filter(({ owner }) => !ids.has(owner));
-    const found = taken.length > 0 ? await this.lookUp(taken) : [];
+    const found = taken.length > 0 ? await this.lookUp(taken).catch(unread(taken)) : [];
     return wanted.map(({ owner }) => {
       const id = ids.get(owner);
       return id === undefined ? found.shift()! : { kind: 'reserved', id };
@@ -201,7 +205,7 @@ export class KeyStore {
    * Records how attempts ended. Returns the ids that are recorded, now or by an
    * earlier try whose reply was lost; any other attempt has lost its lease.
    */
-  async finish(endings: readonly Ending[]): Promise<Map<string, Recorded>> {
+  async finish(endings: readonly Ending[]): Promise<Map<string, RecordedEnding>> {
     const rows = await this.database.query<FinishedRow>(
       this.finishStatement,
       finishParameters(endings),
@@ -212,7 +216,7 @@ export class KeyStore {
   private async recorded(
     endings: readonly Ending[],
     rows: readonly FinishedRow[],
-  ): Promise<Map<string, Recorded>> {
+  ): Promise<Map<string, RecordedEnding>> {
     const recorded = new Map(rows.map(({ id, expiresAt }) => [id, { expiresAt }]));
     const missing = endings.filter(({ id }) => !recorded.has(id));
     const before = missing.length > 0 ? await this.recordedBefore(missing) : [];
@@ -341,9 +345,13 @@ interface ReservedRow {
   owner: string;
 }
 
-interface FinishedRow extends Recorded {
+interface FinishedRow extends RecordedEnding {
   id: string;
   owner?: null;
+}
+
+function unread(wanted: readonly unknown[]): (error: unknown) => ReserveResult[] {
+  return (error) => wanted.map(() => ({ kind: 'unread', error }));
 }
 
 function reserveParameters(wanted: readonly Reservation[]): unknown[][] {

@@ -5,7 +5,7 @@ import type { ObservedAnswer } from '../response/answer.js';
 import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
-import type { Ending, KeyStore, Recorded as RecordedEnding } from './key-store.js';
+import type { Ending, KeyStore, RecordedEnding } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
 import type { WaitingRoom } from './waiting-room.js';

@@ -40,6 +40,13 @@ export class Reservations {
   }
 
   async claim(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
+    const decision = await this.settle(reservation, policy);
+    const reached = decision.kind === 'run' && faultPoint('reserved', decision.attempt);
+    if (reached) await mortal(() => reached);
+    return decision;
+  }
+
+  private async settle(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
     // Statements that may have taken the key without our knowing, or still may.
     const unsure: Promise<unknown>[] = [];
     let decision: Decision | undefined;
@@ -47,11 +54,7 @@ export class Reservations {
     try {
       this.assertOpen();
       decision = await this.decide(reservation, policy, unsure);
-      if (decision.kind === 'run') {
-        this.leases.hold(decision.attempt);
-        const reached = faultPoint('reserved', decision.attempt);
-        if (reached) await mortal(() => reached);
-      }
+      if (decision.kind === 'run') this.leases.hold(decision.attempt);
       return decision;
     } finally {
       this.leases.decided();

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { KeyBatches } from '../../lib/keys/key-batches.js';
+import { send, type Received } from '../support/http.js';
+import { keyRow } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { PolicyRoutes } from '../support/policy-routes.js';
+import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
+import { expectRetryable } from '../support/refusals.js';
+import { LOOK_UP, RESERVE } from '../support/store-statements.js';
+import { until } from '../support/until.js';
+
+// Of a batch, some keys are taken, and the others are read by a second statement.
+// If that one fails, nobody may forget what the first one took.
+forEachPlatform((platform) => {
+  const routes = new PolicyRoutes({ orders: {} });
+  let app: ProxiedApp;
+
+  beforeAll(async () => {
+    app = await startProxiedApp(platform, {
+      controllers: [routes.controller],
+      idempotency: { storeTimeout: '2s' },
+      logger: false,
+    });
+  });
+  afterAll(() => app.close());
+
+  const order = (key: string): Promise<Received> => send(`${app.url}/orders`, { key });
+
+  it('runs what was taken, and refuses what could not be read', async () => {
+    routes.answers((execution) => ({ execution }));
+    expect((await order('finished')).status).toBe(201);
+
+    const held = [app.proxy.holdStatement(RESERVE), app.proxy.holdStatement(RESERVE)];
+    const others = [order('other-1')];
+    await held[0]!.reached;
+    others.push(order('other-2'));
+    await held[1]!.reached;
+    const fresh = order('fresh');
+    const retry = order('finished');
+    const { calls } = app.app.get(KeyBatches) as unknown as { calls: { waiting: unknown[] } };
+    await until(() => calls.waiting.length === 2, 'both wait for the same statement');
+    const look = app.proxy.holdStatement(LOOK_UP);
+    for (const { release } of held) release();
+    await look.reached;
+
+    expectRetryable(await retry, 503, 'store_unavailable');
+    look.release();
+    expect((await fresh).status).toBe(201);
+    for (const other of others) expect((await other).status).toBe(201);
+    expect(await keyRow(app.database, 'fresh')).toMatchObject({ status: 'completed', attempt: 1 });
+    expect((await order('finished')).headers.get('idempotent-replayed')).toBe('true');
+    expect(routes.executions).toBe(4);
+  });
+});

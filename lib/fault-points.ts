@@ -95,10 +95,14 @@ export class SimulatedCrash extends Error {
 
 /** Runs work that a simulated crash ends for good: it then neither returns nor throws. */
 export function mortal<T>(work: () => Promise<T>): Promise<T> {
-  return work().catch(stayDead);
+  return work().catch((error: unknown) => {
+    const dead = playDead(error);
+    if (dead) return dead;
+    throw error;
+  });
 }
 
-function stayDead(error: unknown): Promise<never> {
-  if (error instanceof SimulatedCrash) return new Promise<never>(() => undefined);
-  throw error;
+/** Nothing more happens after a simulated crash; undefined for any other error. */
+export function playDead(error: unknown): Promise<never> | undefined {
+  return error instanceof SimulatedCrash ? new Promise<never>(() => undefined) : undefined;
 }

@@ -7,21 +7,27 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { Observable, of } from 'rxjs';
-import { mortal } from './fault-points.js';
+import { playDead } from './fault-points.js';
+import type { ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
 import type { Attempt } from './keys/attempt.js';
-import type { Decision } from './keys/decision.js';
-import { Recorder } from './keys/recorder.js';
+import type { Reservation } from './keys/key-store.js';
+import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { closeJournal } from './phases/close-journal.js';
 import { PhaseJournal } from './phases/phase-journal.js';
-import { readRequest, type IncomingRequest } from './request/incoming-request.js';
+import {
+  readRequest,
+  type IncomingRequest,
+  type RequestIdentity,
+} from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';
 import { keyTime } from './request/key-time.js';
 import { requestContext, type RequestContext } from './request/request-context.js';
 import { readScope } from './request/scope.js';
 import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
+import { HandlerEnd } from './response/handler-end.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './response/status-location.js';
 import { acceptedAnswer } from './response/accepted.js';
@@ -59,7 +65,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
         const unkeyed = this.contextOf(context);
         return within(unkeyed, next, () => void unkeyed.journal.close());
       }
-      const decision = await this.claim(key, route, request, context);
+      const wanted = this.reservation(key, route, request, context);
+      // Only what is not there at once is waited for.
+      const reservation = wanted instanceof Promise ? await wanted : wanted;
+      const decision = await this.reservations.claim(reservation, route.policy);
       switch (decision.kind) {
         case 'run':
           return this.run(decision.attempt, context, next);
@@ -77,54 +86,39 @@ export class IdempotencyInterceptor implements NestInterceptor {
     }
   }
 
-  /** Who asks, for what exactly; then the one statement that decides. */
-  private async claim(
+  /** Who asks, for what exactly. */
+  private reservation(
     key: string,
     { policy }: IdempotentRoute,
     request: IncomingRequest,
     context: ExecutionContext,
-  ): Promise<Decision> {
-    // Only what is not there at once is waited for.
-    const asked = readScope(this.settings.scope, request, context);
-    const scope = typeof asked === 'string' ? asked : await asked;
-    const route = this.http.platform.routePattern(request);
-    const read = readRequest(request, route, policy, context);
-    const { endpoint, fingerprint } = read instanceof Promise ? await read : read;
-    const { lease, retention, onAbandoned, onExpired } = policy;
-    const madeAt = policy.staleKeys === 'reject' ? keyTime(key) : undefined;
-    const owner = randomUUID();
-    return this.reservations.claim(
-      {
-        scope,
-        endpoint,
-        key,
-        fingerprint,
-        owner,
-        lease,
-        retention,
-        onAbandoned,
-        onExpired,
-        madeAt,
-      },
-      policy,
-    );
+  ): Reservation | Promise<Reservation> {
+    const inScope = (scope: string): Reservation | Promise<Reservation> => {
+      const route = this.http.platform.routePattern(request);
+      const identity = readRequest(request, route, policy, context);
+      return identity instanceof Promise
+        ? identity.then((read) => reservationOf(key, scope, read, policy))
+        : reservationOf(key, scope, identity, policy);
+    };
+    const scope = readScope(this.settings.scope, request, context);
+    return typeof scope === 'string' ? inScope(scope) : scope.then(inScope);
   }
 
   /** Runs the handler and holds its answer back until the outcome is on record. */
   private run(attempt: Attempt, context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const http = context.switchToHttp();
     const running = this.contextOf(context, attempt);
-    let handlerEnds: () => void;
+    const handlerEnd = new HandlerEnd();
     this.http.platform.hold(http.getRequest(), http.getResponse(), {
       maxBytes: attempt.policy.maxResponseBytes,
-      handlerEnded: new Promise((resolve) => (handlerEnds = resolve)),
+      handlerEnd,
       settle: (observed) => this.settle(attempt, observed),
     });
     return within(running, next, (error) => {
       attempt.error = error;
       const busy = this.untilIdle(running);
-      if (busy) void busy.then(handlerEnds);
-      else handlerEnds();
+      if (busy) void busy.then(handlerEnd.tell);
+      else handlerEnd.tell();
     });
   }
 
@@ -138,14 +132,20 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return handler ? handler.then(() => closeJournal(context)) : closeJournal(context);
   }
 
-  private async settle(attempt: Attempt, observed: ObservedAnswer): Promise<Verdict> {
-    try {
-      const recorded = await mortal(() => this.recorder.record(attempt, observed));
-      if (recorded.parked) return { kind: 'replace', answer: this.accepted(attempt) };
-      return { kind: 'release', headers: recorded.final ? expiryHeader(recorded.expiresAt) : {} };
-    } catch (error) {
-      return { kind: 'replace', answer: this.render(problemOf(error) ?? unrecorded(error)) };
-    }
+  private settle(attempt: Attempt, observed: ObservedAnswer): Promise<Verdict> {
+    return this.recorder.record(attempt, observed).then(
+      (recorded) => this.verdict(attempt, recorded),
+      (error: unknown) => playDead(error) ?? this.refusal(error),
+    );
+  }
+
+  private verdict(attempt: Attempt, { parked, final, expiresAt }: Recorded): Verdict {
+    if (parked) return { kind: 'replace', answer: this.accepted(attempt) };
+    return { kind: 'release', headers: final ? expiryHeader(expiresAt) : {} };
+  }
+
+  private refusal(error: unknown): Verdict {
+    return { kind: 'replace', answer: this.render(problemOf(error) ?? unrecorded(error)) };
   }
 
   private contextOf(context: ExecutionContext, attempt?: Attempt): RequestContext {
@@ -169,6 +169,28 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.http.platform.send(context.switchToHttp().getResponse(), answer);
     return of(undefined);
   }
+}
+
+function reservationOf(
+  key: string,
+  scope: string,
+  { endpoint, fingerprint }: RequestIdentity,
+  { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
+): Reservation {
+  const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
+  const owner = randomUUID();
+  return {
+    scope,
+    endpoint,
+    key,
+    fingerprint,
+    owner,
+    lease,
+    retention,
+    onAbandoned,
+    onExpired,
+    madeAt,
+  };
 }
 
 /** A callback of the policy threw: the attempt stays unrecorded, so its answer must not leave. */

@@ -46,10 +46,10 @@ interface Passenger<In, Out> {
 }
 
 /**
- * Lets concurrent calls travel together: while one statement is on its way, the
- * next calls gather, and leave as one multi-row statement when it returns. A
- * call that finds nothing on its way leaves at once, so an idle process adds no
- * waiting.
+ * Lets concurrent calls travel together: those that the event loop brings in one
+ * turn, and those that come while statements are on their way, leave as one
+ * multi-row statement. A call that finds nothing on its way leaves at the end of
+ * its turn, so an idle process adds no waiting.
  */
 export class Gather<In, Out> {
   private waiting: Passenger<In, Out>[] = [];
@@ -73,8 +73,7 @@ export class Gather<In, Out> {
         return;
       }
       this.waiting.push({ item, alone, since: performance.now(), resolve, reject });
-      if (this.flights === 0) this.depart();
-      else this.departSoon();
+      this.departSoon();
       this.watch();
     });
   }
@@ -101,7 +100,7 @@ export class Gather<In, Out> {
     setTimeout(expire, oldest.since + wait - performance.now()).unref();
   }
 
-  /** When all that happens now has happened: whoever was just served may be back with the next call. */
+  /** When all that happens now has happened: others may be about to call, or be back from the last flight. */
   private departSoon(): void {
     if (this.leaving || !this.mayDepart()) return;
     this.leaving = true;

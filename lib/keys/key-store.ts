@@ -138,17 +138,19 @@ export class KeyStore {
     return { reserved, recorded };
   }
 
-  private async reserved(
+  private reserved(
     wanted: readonly Reservation[],
     rows: readonly ReservedRow[],
-  ): Promise<ReserveResult[]> {
+  ): ReserveResult[] | Promise<ReserveResult[]> {
     const ids = new Map(rows.map(({ owner, id }) => [owner, id]));
+    const results = (found: ReserveResult[]) =>
+      wanted.map<ReserveResult>(({ owner }) => {
+        const id = ids.get(owner);
+        return id === undefined ? found.shift()! : { kind: 'reserved', id };
+      });
     const taken = wanted.filter(({ owner }) => !ids.has(owner));
-    const found = taken.length > 0 ? await this.lookUp(taken).catch(unread(taken)) : [];
-    return wanted.map(({ owner }) => {
-      const id = ids.get(owner);
-      return id === undefined ? found.shift()! : { kind: 'reserved', id };
-    });
+    if (taken.length === 0) return results([]);
+    return this.lookUp(taken).catch(unread(taken)).then(results);
   }
 
   private async lookUp(wanted: readonly Reservation[]): Promise<ReserveResult[]> {

@@ -10,12 +10,21 @@ interface Patience {
 
 /**
  * Repeats `work` while `again(error)` says so, with growing pauses, until
- * `within` milliseconds have passed; then the last error is thrown.
+ * `within` milliseconds have passed; then the last error is thrown, or what
+ * `giveUp` makes of it.
  */
-export function persist<T>(work: () => Promise<T>, patience: Patience): Promise<T> {
+export function persist<T>(
+  work: () => Promise<T>,
+  patience: Patience,
+  giveUp: (error: unknown) => never = raise,
+): Promise<T> {
   const deadline = performance.now() + patience.within;
   // Nearly always the first try succeeds, and then this costs one promise.
-  return work().catch((error: unknown) => repeat(error, work, deadline, patience));
+  return work().catch((error: unknown) => repeat(error, work, deadline, patience, giveUp));
+}
+
+function raise(error: unknown): never {
+  throw error;
 }
 
 async function repeat<T>(
@@ -23,10 +32,11 @@ async function repeat<T>(
   work: () => Promise<T>,
   deadline: number,
   { again }: Patience,
+  giveUp: (error: unknown) => never,
 ): Promise<T> {
   let error = firstError;
   for (let wait = FIRST_PAUSE; ; wait = Math.min(LONGEST_PAUSE, wait * 2)) {
-    if (!again(error) || performance.now() + wait >= deadline) throw error;
+    if (!again(error) || performance.now() + wait >= deadline) return giveUp(error);
     await pause(wait);
     try {
       return await work();

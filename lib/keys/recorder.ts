@@ -73,16 +73,15 @@ export class Recorder {
   }
 
   /** The answer is held back meanwhile; after the lease nobody may count on the key being ours. */
-  private async insist<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {
-    try {
-      return await persist(work, { within: attempt.lease, again: () => !attempt.leaseLost });
-    } catch (error) {
+  private insist<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {
+    const patience = { within: attempt.lease, again: () => !attempt.leaseLost };
+    return persist(work, patience, (error) => {
       if (attempt.leaseLost) throw leaseLost();
       this.logger.error(
         `The end of an idempotent request could not be recorded within its lease, so its answer was held back: ${String(error)}`,
       );
       throw storeUnavailable('The request was processed, but its outcome could not be recorded.');
-    }
+    });
   }
 }
 

@@ -4,12 +4,13 @@ import type { ResolvedPolicy } from '../idempotency.policy.js';
 import type { PhaseRecord } from '../phases/phase-record.js';
 import type { PhaseStore } from '../phases/phase-store.js';
 import { storeUnavailable } from '../response/refusals.js';
+import { endOfTurn } from '../turn.js';
 import { Attempt } from './attempt.js';
 import { isConnectionLoss, StoreUnavailableError } from './database.js';
 import { decide, whyNotResumable, type Decision } from './decision.js';
 import type { FinishedKeys } from './finished-keys.js';
 import type { KeyBatches } from './key-batches.js';
-import type { KeyStore, Reservation } from './key-store.js';
+import type { FoundKey, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
 import type { WaitingRoom } from './waiting-room.js';
@@ -17,6 +18,16 @@ import { withdraw } from './withdrawal.js';
 
 /** Far more rounds than any real race needs; only a broken store gets there. */
 const MOST_ROUNDS = 1_000;
+
+/** A request on its way to a decision. */
+interface Claim {
+  reservation: Reservation;
+  policy: ResolvedPolicy;
+  /** By performance.now(). */
+  waitUntil: number;
+  /** Statements that may have taken the key without our knowing, or still may. */
+  unsure: Promise<unknown>[];
+}
 
 /** Decides what a request with a key gets, and takes the key where it is to run. */
 export class Reservations {
@@ -39,91 +50,100 @@ export class Reservations {
     this.waitingRoom.wakeAll();
   }
 
+  /** In one function, up to a reservation: every request passes here, and each layer would cost all of them. */
   async claim(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
-    const decision = await this.settle(reservation, policy);
+    const claim: Claim = {
+      reservation,
+      policy,
+      waitUntil: performance.now() + policy.waitFor,
+      unsure: [],
+    };
+    let decision: Decision | undefined;
+    this.leases.deciding();
+    try {
+      this.assertOpen();
+      for (let round = 0; decision === undefined; round++) {
+        if (round === MOST_ROUNDS) {
+          throw new StoreUnavailableError(`A key could not be reserved in ${MOST_ROUNDS} rounds.`);
+        }
+        const known = this.finished.find(reservation);
+        if (known) await endOfTurn();
+        const asOf = performance.now();
+        const result = known
+          ? ({ kind: 'found', key: known } as const)
+          : await this.take(claim, () => this.batches.reserve(reservation));
+        if (result.kind === 'reserved') {
+          decision = run(claim, { id: result.id, number: 1, recoveryPoint: 'started' }, NO_PHASES);
+        } else if (result.kind === 'found') {
+          const { key } = result;
+          if (key.status === 'completed' && !known) this.finished.keep(reservation, key, asOf);
+          const judged = this.judge(key, claim);
+          decision = judged instanceof Promise ? await judged : judged;
+        } else if (result.kind === 'stale') {
+          decision = result;
+        }
+      }
+      if (decision.kind === 'run') this.leases.hold(decision.attempt);
+    } finally {
+      this.leases.decided();
+      // Nobody will run what they took: it must not be left to lapse into an unknown outcome.
+      const taken = decision?.kind !== 'run' && claim.unsure.length > 0;
+      if (taken) void withdraw(this.keys, reservation, claim.unsure);
+    }
     const reached = decision.kind === 'run' && faultPoint('reserved', decision.attempt);
     if (reached) await mortal(() => reached);
     return decision;
   }
 
-  private async settle(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
-    // Statements that may have taken the key without our knowing, or still may.
-    const unsure: Promise<unknown>[] = [];
-    let decision: Decision | undefined;
-    this.leases.deciding();
-    try {
-      this.assertOpen();
-      decision = await this.decide(reservation, policy, unsure);
-      if (decision.kind === 'run') this.leases.hold(decision.attempt);
-      return decision;
-    } finally {
-      this.leases.decided();
-      // Nobody will run what they took: it must not be left to lapse into an unknown outcome.
-      const taken = decision?.kind !== 'run' && unsure.length > 0;
-      if (taken) void withdraw(this.keys, reservation, unsure);
+  /** What a key that is there means for the request; undefined where it has to ask again. */
+  private judge(key: FoundKey, claim: Claim): Decision | Promise<Decision | undefined> {
+    const step = decide(key, claim.reservation, claim.policy);
+    switch (step.kind) {
+      case 'ours':
+        return this.goOn(key, claim);
+      case 'forget':
+        return this.keys.forget(key.id).then(() => undefined);
+      case 'resume':
+        return this.resume(key, claim);
+      case 'running':
+        return this.running(key, claim);
+      case 'pending':
+        return { kind: 'accepted', id: key.id, runningFor: step.runningFor };
+      default:
+        return step;
     }
   }
 
-  private async decide(
-    reservation: Reservation,
-    policy: ResolvedPolicy,
-    unsure: Promise<unknown>[],
-  ): Promise<Decision> {
-    const waitUntil = performance.now() + policy.waitFor;
-    for (let round = 0; round < MOST_ROUNDS; round++) {
-      const asOf = performance.now();
-      const known = this.finished.find(reservation);
-      const result = known
-        ? ({ kind: 'found', key: known } as const)
-        : await this.take(unsure, () => this.batches.reserve(reservation));
-      if (result.kind === 'reserved') {
-        return run(reservation, policy, result.id, 1, 'started', NO_PHASES);
-      }
-      if (result.kind === 'missed') continue;
-      if (result.kind === 'stale') return result;
+  private async goOn(key: FoundKey, claim: Claim): Promise<Decision> {
+    const phases = key.attempt > 1 ? await this.phases.load(key.id) : NO_PHASES;
+    return run(claim, { ...key, number: key.attempt }, phases);
+  }
 
-      const { key } = result;
-      if (key.status === 'completed' && !known) this.finished.keep(reservation, key, asOf);
-      const step = decide(key, reservation, policy);
-      switch (step.kind) {
-        case 'ours': {
-          const phases = key.attempt > 1 ? await this.phases.load(key.id) : NO_PHASES;
-          return run(reservation, policy, key.id, key.attempt, key.recoveryPoint, phases);
-        }
-        case 'forget':
-          await this.keys.forget(key.id);
-          continue;
-        case 'resume': {
-          const phases = await this.phases.load(key.id);
-          const why = whyNotResumable(key, phases, policy);
-          if (why !== undefined) {
-            this.logger.warn(`Idempotency key ${key.id} is ${why}: its outcome is unknown.`);
-            await this.keys.declareUnknown(key, why);
-            continue;
-          }
-          this.assertOpen();
-          const { owner, lease } = reservation;
-          if (await this.take(unsure, () => this.keys.takeOver(key, owner, lease))) {
-            return run(reservation, policy, key.id, key.attempt + 1, key.recoveryPoint, phases);
-          }
-          continue;
-        }
-        case 'running': {
-          const left = waitUntil - performance.now();
-          if (policy.onInProgress === 'wait' && left > 0 && !this.closed) {
-            await this.waitingRoom.wait(key, left);
-            continue;
-          }
-          const kind = policy.onInProgress === 'accept' ? 'accepted' : 'inProgress';
-          return { kind, id: key.id, runningFor: step.runningFor };
-        }
-        case 'pending':
-          return { kind: 'accepted', id: key.id, runningFor: step.runningFor };
-        default:
-          return step;
-      }
+  private async resume(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
+    const { policy, reservation } = claim;
+    const phases = await this.phases.load(key.id);
+    const why = whyNotResumable(key, phases, policy);
+    if (why !== undefined) {
+      this.logger.warn(`Idempotency key ${key.id} is ${why}: its outcome is unknown.`);
+      await this.keys.declareUnknown(key, why);
+      return undefined;
     }
-    throw new StoreUnavailableError(`A key could not be reserved in ${MOST_ROUNDS} rounds.`);
+    this.assertOpen();
+    const { owner, lease } = reservation;
+    const taken = await this.take(claim, () => this.keys.takeOver(key, owner, lease));
+    return taken ? run(claim, { ...key, number: key.attempt + 1 }, phases) : undefined;
+  }
+
+  private async running(
+    { id, owner, runningFor }: FoundKey,
+    { policy, waitUntil }: Claim,
+  ): Promise<Decision | undefined> {
+    const left = waitUntil - performance.now();
+    if (policy.onInProgress === 'wait' && left > 0 && !this.closed) {
+      await this.waitingRoom.wait({ id, owner }, left);
+      return undefined;
+    }
+    return { kind: policy.onInProgress === 'accept' ? 'accepted' : 'inProgress', id, runningFor };
   }
 
   private assertOpen(): void {
@@ -134,7 +154,7 @@ export class Reservations {
    * A lost connection leaves open whether the key was taken. The same owner asks
    * again, and if it was, finds itself in the row.
    */
-  private take<T>(unsure: Promise<unknown>[], statement: () => Promise<T>): Promise<T> {
+  private take<T>({ unsure }: Claim, statement: () => Promise<T>): Promise<T> {
     return persist(statement, {
       within: this.storeTimeout,
       again: (error) => {
@@ -148,13 +168,9 @@ export class Reservations {
 const NO_PHASES: readonly PhaseRecord[] = [];
 
 function run(
-  reservation: Reservation,
-  policy: ResolvedPolicy,
-  id: string,
-  number: number,
-  recoveryPoint: string,
+  { reservation, policy }: Claim,
+  row: { id: string; number: number; recoveryPoint: string },
   recorded: readonly PhaseRecord[],
 ): Decision {
-  const attempt = new Attempt(reservation, policy, { id, number, recoveryPoint, recorded });
-  return { kind: 'run', attempt };
+  return { kind: 'run', attempt: new Attempt(reservation, policy, { ...row, recorded }) };
 }

@@ -51,17 +51,21 @@ export function customFingerprint(input: FingerprintInput, custom: unknown): Buf
 }
 
 function digest(parts: readonly (string | Buffer)[]): Buffer {
-  const encoded = parts.map((part) =>
-    typeof part === 'string'
-      ? `${Buffer.byteLength(part)}:${part}`
-      : Buffer.concat([Buffer.from(`${part.length}:`), part]),
-  );
-  const isText = encoded.every((part) => typeof part === 'string');
-  return hash('sha256', isText ? encoded.join('') : joined(encoded), 'buffer');
+  let text = '';
+  for (const part of parts) {
+    if (typeof part !== 'string') return hash('sha256', joined(parts), 'buffer');
+    text += `${Buffer.byteLength(part)}:${part}`;
+  }
+  return hash('sha256', text, 'buffer');
 }
 
 function joined(parts: readonly (string | Buffer)[]): Buffer {
-  return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+  return Buffer.concat(
+    parts.flatMap((part) => [
+      Buffer.from(`${Buffer.byteLength(part)}:`),
+      typeof part === 'string' ? Buffer.from(part) : part,
+    ]),
+  );
 }
 
 /** A value with its kind in front: the text `"1"`, the number 1 and the bytes 31 are different. */

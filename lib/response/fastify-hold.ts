@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Answer, ObservedAnswer } from './answer.js';
+import type { Answer, ObservedAnswer, Verdict } from './answer.js';
 import { toBuffer } from './collected-body.js';
 import type { FastifyReply, Next } from './fastify-shapes.js';
 import { HeldResponse } from './held-response.js';
@@ -41,12 +41,10 @@ export class FastifyHold {
     this.held = new HeldResponse(reply.raw, options, brokenOffAfterMs);
   }
 
-  /** Resolves to the payload to go on with. */
-  onSend(payload: unknown, next: Next): Promise<unknown> | undefined {
-    if (this.held.claim()) return this.answer(payload);
+  onSend(payload: unknown, next: Next): void {
+    if (this.held.claim()) this.answer(payload, next);
     // A second answer goes nowhere, unless the first one failed on its way out.
-    if (this.failed) next();
-    return undefined;
+    else if (this.failed) next();
   }
 
   /** A later hook, or the stream that was let go, failed: the client gets the error. */
@@ -54,19 +52,34 @@ export class FastifyHold {
     this.failed = this.held.isOpen;
   }
 
-  private async answer(sent: unknown): Promise<unknown> {
-    let observation: Observation;
-    try {
-      const observed = this.observe(sent);
-      observation = observed instanceof Promise ? await observed : observed;
-    } catch (error) {
+  private answer(sent: unknown, next: Next): void {
+    const settle = (observation: Observation): void => {
+      void this.held.settle(observation).then((verdict) => {
+        // What fails from here on, Fastify would let fall if it were thrown.
+        try {
+          next(null, this.release(observation, verdict));
+        } catch (error) {
+          next(error as Error);
+        }
+      });
+    };
+    const fail = (error: unknown): void => {
       // Fastify turns it into an answer of the application's error handling.
       this.held.unclaim();
-      throw error;
+      next(error as Error);
+    };
+    let observed: Observation | Promise<Observation>;
+    try {
+      observed = this.observe(sent);
+    } catch (error) {
+      return fail(error);
     }
+    if (observed instanceof Promise) observed.then(settle, fail);
+    else settle(observed);
+  }
 
-    const { status, headers, body, payload } = observation;
-    const verdict = await this.held.settle({ status, headers, body });
+  /** The payload to go on with. */
+  private release({ status, headers, payload }: Observation, verdict: Verdict): unknown {
     this.held.open();
     if (verdict.kind === 'replace') return this.replace(payload, verdict.answer);
     // A later error may have left its marks while the answer was waiting.

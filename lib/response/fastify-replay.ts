@@ -41,7 +41,7 @@ export class FastifyReplay {
   }
 
   /** Hooks before this one may have changed the answer once more: put it right. */
-  onSend(next: Next): void {
+  onSend(_payload: unknown, next: Next): void {
     if (this.failed) return next();
     const { reply, answer } = this;
     reply.raw.statusCode = answer.status;

@@ -26,12 +26,9 @@ export class FastifyPlatform implements HttpPlatform {
     private readonly brokenOffAfterMs = BROKEN_OFF_AFTER_MS,
   ) {
     instance.addHook('onSend', (request: MarkedRequest, _reply, payload, next) => {
-      const hold = request[holdOf];
-      if (hold) return hold.onSend(payload, next);
-      const replay = request[replayOf];
-      if (replay) replay.onSend(next);
+      const passing = request[holdOf] ?? request[replayOf];
+      if (passing) passing.onSend(payload, next);
       else next();
-      return undefined;
     });
     instance.addHook('onError', (request: MarkedRequest, _reply, _error, next) => {
       request[holdOf]?.onError();

@@ -43,7 +43,6 @@ type Phase =
  */
 export class HeldResponse implements Interceptor {
   private phase: Phase = 'holding';
-  private handlerHasEnded = false;
   private closed: boolean;
 
   private readonly written: WrittenAnswer;
@@ -66,7 +65,7 @@ export class HeldResponse implements Interceptor {
 
     this.closed = raw.destroyed;
     if (!this.closed) raw.once('close', this.onClose);
-    void options.handlerEnded.then(this.onHandlerEnd);
+    options.handlerEnd.wait(this.onHandlerEnd);
   }
 
   get isOpen(): boolean {
@@ -142,12 +141,18 @@ export class HeldResponse implements Interceptor {
   settle(observed: ObservedAnswer): Promise<Verdict> {
     if (this.handlerHasEnded) return this.options.settle(observed);
     this.announceFinish();
-    return this.options.handlerEnded.then(() => this.options.settle(observed));
+    return new Promise((resolve) =>
+      this.options.handlerEnd.wait(() => resolve(this.options.settle(observed))),
+    );
   }
 
   /** Lets everything through from now on. */
   open(): void {
     this.phase = 'open';
+  }
+
+  private get handlerHasEnded(): boolean {
+    return this.options.handlerEnd.isOver;
   }
 
   private hasLeft(): boolean {
@@ -163,7 +168,6 @@ export class HeldResponse implements Interceptor {
   }
 
   private readonly onHandlerEnd = (): void => {
-    this.handlerHasEnded = true;
     this.earlyFinish?.stop();
     this.advance();
   };

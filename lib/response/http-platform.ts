@@ -1,10 +1,10 @@
 import type { Answer, ObservedAnswer, Verdict } from './answer.js';
+import type { HandlerEnd } from './handler-end.js';
 
 export interface HoldOptions {
   /** Bodies above this size are let through unrecorded, after `settle`. */
   maxBytes: number;
-  /** Settles, never rejects, when the handler and its interceptors are through. */
-  handlerEnded: Promise<void>;
+  handlerEnd: HandlerEnd;
   /**
    * Called exactly once, after the handler has ended and before the first byte
    * leaves. Never rejects.

@@ -19,11 +19,13 @@ export type StreamedBody =
 export async function readStreamedBody(
   source: Readable,
   raw: ServerResponse,
-  { maxBytes, handlerEnded }: HoldOptions,
+  { maxBytes, handlerEnd }: HoldOptions,
 ): Promise<StreamedBody> {
   const read = new CollectedBody();
   const iterator = source[Symbol.asyncIterator]();
-  const ended = handlerEnded.then(() => 'handler ended' as const);
+  const ended = new Promise<'handler ended'>((resolve) =>
+    handlerEnd.wait(() => resolve('handler ended')),
+  );
   let onClose!: () => void;
   const closed = new Promise<'closed'>((resolve) => (onClose = () => resolve('closed')));
   if (raw.destroyed) onClose();

@@ -9,6 +9,7 @@ import {
 import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { finalize, of, type Observable } from 'rxjs';
 import type { Answer, ObservedAnswer, Verdict } from '../../lib/response/answer.js';
+import { HandlerEnd } from '../../lib/response/handler-end.js';
 import type { HttpPlatform } from '../../lib/response/http-platform.js';
 import { createHttpPlatform } from '../../lib/response/platforms.js';
 import { pickReplayHeaders, replayHeaderNames } from '../../lib/response/replay-headers.js';
@@ -80,13 +81,13 @@ export class Recorder {
     }
 
     this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
-    let ended!: () => void;
+    const handlerEnd = new HandlerEnd();
     this.platform.hold(request, response, {
       maxBytes: this.options.maxBytes ?? 1_000_000,
-      handlerEnded: new Promise<void>((resolve) => (ended = resolve)),
+      handlerEnd,
       settle: (observed) => this.settle(key, observed),
     });
-    return next.handle().pipe(finalize(ended));
+    return next.handle().pipe(finalize(handlerEnd.tell));
   }
 
   private async settle(key: string, observed: ObservedAnswer): Promise<Verdict> {

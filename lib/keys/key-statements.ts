@@ -1,4 +1,5 @@
 // The statements that every request needs, for many keys at once.
+import { givenRows, type GivenColumns, type Rows } from './given-rows.js';
 
 /** The version of the stored answer's format, in `response_version`. */
 export const RESPONSE_VERSION = 1;
@@ -9,20 +10,45 @@ const CLOCK_SKEW = '5 seconds';
 /** Of a key that is not on record: it was made so long ago that it may have been. */
 const STALE = `coalesce(to_timestamp((made_at + retention) / 1000) < now() - interval '${CLOCK_SKEW}', false)`;
 
+/** The parameters of a reservation, in their order, with their types. */
+const RESERVATION: GivenColumns = {
+  scope: 'text',
+  endpoint: 'text',
+  key: 'text',
+  fingerprint: 'bytea',
+  owner: 'uuid',
+  lease: 'float8',
+  retention: 'float8',
+  on_abandoned: 'text',
+  on_expired: 'text',
+  made_at: 'float8',
+};
+
+/** And those of an ending. */
+const ENDING: GivenColumns = {
+  id: 'bigint',
+  owner: 'uuid',
+  status: 'text',
+  response_status: 'int',
+  response_headers: 'text',
+  response_body: 'bytea',
+  error_code: 'text',
+  retention: 'float8',
+  resume_in: 'float8',
+};
+
 /**
  * Takes the keys that are free. The insert is the lock: there is no check before
  * it that could be outdated. Rows are inserted in key order, so that two
  * processes cannot block each other.
  */
-export function reserveSql(keys: string): string {
+export function reserveSql(keys: string, rows: Rows): string {
   return `INSERT INTO ${keys}
       (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired)
     SELECT scope, endpoint, key, fingerprint, owner,
            now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond',
            on_abandoned, on_expired
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::float8[], $7::float8[],
-                $8::text[], $9::text[], $10::float8[])
-      AS w (scope, endpoint, key, fingerprint, owner, lease, retention, on_abandoned, on_expired, made_at)
+    FROM ${givenRows(rows, RESERVATION, 'w')}
     WHERE NOT ${STALE}
     ORDER BY scope, endpoint, key
     ON CONFLICT (scope, endpoint, key) DO NOTHING
@@ -61,8 +87,7 @@ export function lookUpSql(keys: string): string {
  * window anew, and so does one that ran for more than a tenth of it: its answer
  * could be forgotten before it is sent.
  */
-export function finishSql(keys: string, after = 0): string {
-  const [id, owner, status, code, headers, body, error, retention, resume] = placeholders(after, 9);
+export function finishSql(keys: string, rows: Rows, after = 0): string {
   return `UPDATE ${keys} k
     SET status = e.status,
         recovery_point = CASE WHEN e.status = 'completed' THEN 'finished' ELSE k.recovery_point END,
@@ -83,26 +108,18 @@ export function finishSql(keys: string, after = 0): string {
           THEN now() + e.retention * interval '1 millisecond'
           ELSE k.expires_at
         END
-    FROM unnest(${id}::bigint[], ${owner}::uuid[], ${status}::text[], ${code}::int[], ${headers}::text[],
-                ${body}::bytea[], ${error}::text[], ${retention}::float8[], ${resume}::float8[])
-      AS e (id, owner, status, response_status, response_headers, response_body, error_code, retention, resume_in)
+    FROM ${givenRows(rows, ENDING, 'e', after)}
     WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
     RETURNING k.id, k.expires_at AS "expiresAt"`;
 }
 
-/** How many parameters a reservation has, which those of the endings follow. */
-const OF_RESERVATIONS = 10;
-
 /** Reservations and endings of different requests in one statement, and so in one transaction. */
 export function reserveAndFinishSql(keys: string): string {
-  return `WITH reserved AS (${reserveSql(keys)}), finished AS (${finishSql(keys, OF_RESERVATIONS)})
+  const after = Object.keys(RESERVATION).length;
+  return `WITH reserved AS (${reserveSql(keys, 'many')}), finished AS (${finishSql(keys, 'many', after)})
     SELECT id, owner, NULL::timestamptz AS "expiresAt" FROM reserved
     UNION ALL
     SELECT id, NULL, "expiresAt" FROM finished`;
-}
-
-function placeholders(after: number, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `$${after + index + 1}`);
 }
 
 /** Which of these endings are on record already, by an earlier try whose reply was lost. */

@@ -1,6 +1,7 @@
 import type { Answer } from '../response/answer.js';
 import type { Database } from './database.js';
 import { Failed } from './gather.js';
+import { parametersFor, type Rows } from './given-rows.js';
 import {
   finishSql,
   lookUpSql,
@@ -95,24 +96,31 @@ export interface Lease {
 /** Every statement on `idempotency_keys`. All but `reserve` are fenced by id, owner and status. */
 export class KeyStore {
   private readonly keys: string;
-  private readonly reserveStatement: PreparedStatement;
-  private readonly finishStatement: PreparedStatement;
+  private readonly reserveStatement: Record<Rows, PreparedStatement>;
+  private readonly finishStatement: Record<Rows, PreparedStatement>;
   private readonly reserveAndFinishStatement: PreparedStatement;
   private readonly lookUpStatement: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
-    this.reserveStatement = new PreparedStatement(reserveSql(this.keys));
-    this.finishStatement = new PreparedStatement(finishSql(this.keys));
+    this.reserveStatement = {
+      one: new PreparedStatement(reserveSql(this.keys, 'one')),
+      many: new PreparedStatement(reserveSql(this.keys, 'many')),
+    };
+    this.finishStatement = {
+      one: new PreparedStatement(finishSql(this.keys, 'one')),
+      many: new PreparedStatement(finishSql(this.keys, 'many')),
+    };
     this.reserveAndFinishStatement = new PreparedStatement(reserveAndFinishSql(this.keys));
     this.lookUpStatement = new PreparedStatement(lookUpSql(this.keys));
   }
 
   /** Takes the keys that are free, and then reads the ones that were not. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
+    const count = wanted.length === 1 ? 'one' : 'many';
     const rows = await this.database.query<ReservedRow>(
-      this.reserveStatement,
-      reserveParameters(wanted),
+      this.reserveStatement[count],
+      parametersFor(count, reserveParameters(wanted)),
     );
     return this.reserved(wanted, rows);
   }
@@ -208,9 +216,10 @@ export class KeyStore {
    * earlier try whose reply was lost; any other attempt has lost its lease.
    */
   async finish(endings: readonly Ending[]): Promise<Map<string, RecordedEnding>> {
+    const count = endings.length === 1 ? 'one' : 'many';
     const rows = await this.database.query<FinishedRow>(
-      this.finishStatement,
-      finishParameters(endings),
+      this.finishStatement[count],
+      parametersFor(count, finishParameters(endings)),
     );
     return this.recorded(endings, rows);
   }

@@ -1,9 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { Attempt } from '../keys/attempt.js';
 import type { Database } from '../keys/database.js';
+import { parametersFor } from '../keys/given-rows.js';
 import { PreparedStatement } from '../keys/prepared-statement.js';
 import type { InDoubt, PhaseKind, PhaseRecord, PhaseState } from './phase-record.js';
-import { finishSql, intendSql } from './phase-statements.js';
+import { finishIntendedSql, finishSql, intendAndFinishSql, intendSql } from './phase-statements.js';
 
 /** In `last_error_code`: nothing is left to do but to answer, should the client come back. */
 export const OPERATION_FINISHED = 'operation_finished';
@@ -32,6 +33,12 @@ export interface PhaseEnding {
   result: string | undefined;
 }
 
+/** What of a batch is on record, by the owner of its attempt. */
+export interface RecordedPhases {
+  intended: Map<string, { startedAt: Date }>;
+  finished: Set<string>;
+}
+
 /**
  * Every statement on `idempotency_phases`. Writes carry the fence: they touch
  * the key's row by id, owner and status, and without it nothing is written.
@@ -41,12 +48,18 @@ export class PhaseStore {
   private readonly keys: string;
   private readonly intendStatement: PreparedStatement;
   private readonly finishStatement: PreparedStatement;
+  private readonly finishIntendedStatement: PreparedStatement;
+  private readonly intendAndFinishStatement: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.phases = database.table('idempotency_phases');
     this.keys = database.table('idempotency_keys');
     this.intendStatement = new PreparedStatement(intendSql(this.keys, this.phases));
     this.finishStatement = new PreparedStatement(finishSql(this.keys, this.phases));
+    this.finishIntendedStatement = new PreparedStatement(finishIntendedSql(this.keys, this.phases));
+    this.intendAndFinishStatement = new PreparedStatement(
+      intendAndFinishSql(this.keys, this.phases),
+    );
   }
 
   /** What earlier attempts of a key recorded, in order. */
@@ -72,27 +85,32 @@ export class PhaseStore {
   }
 
   /**
-   * Commits the intents of foreign calls, which also renews their leases. An
-   * earlier intent keeps its effect key and its request, and, unless it is
-   * certain that nothing came of it, the time from which the other system
-   * remembers the key. Undefined: the lease is lost.
+   * Commits the intents of foreign calls, and ends those of other requests that
+   * have nothing else to write; both renew leases. An earlier intent keeps its
+   * effect key and its request, and, unless it is certain that nothing came of
+   * it, the time from which the other system remembers the key. What is missing
+   * from the result has lost its lease.
    */
-  async intend(intents: readonly Intent[]): Promise<({ startedAt: Date } | undefined)[]> {
-    const rows = await this.database.query<{ owner: string; startedAt: Date }>(
-      this.intendStatement,
-      [
-        ...fenceParameters(intents),
-        intents.map((i) => i.name),
-        intents.map((i) => i.position),
-        intents.map((i) => i.attempt.number),
-        intents.map((i) => i.effectKey),
-        intents.map((i) => i.inDoubt),
-        intents.map((i) => i.keyValidFor),
-        intents.map((i) => i.request ?? null),
-      ],
-    );
-    const intended = new Map(rows.map((row) => [row.owner, { startedAt: row.startedAt }]));
-    return intents.map(({ attempt }) => intended.get(attempt.owner));
+  async record(
+    intents: readonly Intent[],
+    endings: readonly PhaseEnding[],
+  ): Promise<RecordedPhases> {
+    const statement =
+      endings.length === 0
+        ? this.intendStatement
+        : intents.length === 0
+          ? this.finishIntendedStatement
+          : this.intendAndFinishStatement;
+    const rows = await this.database.query<RecordedRow>(statement, [
+      ...(intents.length > 0 ? intentParameters(intents) : []),
+      ...(endings.length > 0 ? endingParameters(endings) : []),
+    ]);
+    const recorded: RecordedPhases = { intended: new Map(), finished: new Set() };
+    for (const { owner, startedAt, ended } of rows) {
+      if (ended) recorded.finished.add(owner);
+      else recorded.intended.set(owner, { startedAt });
+    }
+    return recorded;
   }
 
   /**
@@ -103,19 +121,9 @@ export class PhaseStore {
     const rows = await this.database.queryIn(
       tx.queryRunner!,
       this.finishStatement,
-      finishParameters([ending]),
+      parametersFor('one', [...endingParameters([ending]), [ending.kind], [ending.position]]),
     );
     return rows.length === 1;
-  }
-
-  /** The same for ends without work of their own: a plain result, a rejection, a withdrawn intent. */
-  async finishAlone(endings: readonly PhaseEnding[]): Promise<boolean[]> {
-    const rows = await this.database.query<{ owner: string }>(
-      this.finishStatement,
-      finishParameters(endings),
-    );
-    const finished = new Set(rows.map(({ owner }) => owner));
-    return endings.map(({ attempt }) => finished.has(attempt.owner));
   }
 
   /**
@@ -160,30 +168,45 @@ export class PhaseStore {
   }
 }
 
+interface RecordedRow {
+  owner: string;
+  startedAt: Date;
+  ended: boolean;
+}
+
 /** SQL's NULL is the one way to store `undefined`. */
 interface PhaseRow extends Omit<PhaseRecord, 'request' | 'result'> {
   request: string | null;
   result: string | null;
 }
 
-/** What the fence of a phase needs to know. */
-function fenceParameters(phases: readonly { attempt: Attempt }[]): unknown[][] {
+/** In the order of ATTEMPT, INTENT and ENDING in phase-statements.ts. */
+function attemptParameters(phases: readonly { attempt: Attempt; name: string }[]): unknown[][] {
   return [
     phases.map(({ attempt }) => attempt.id),
     phases.map(({ attempt }) => attempt.owner),
     phases.map(({ attempt }) => attempt.lease),
     phases.map(({ attempt }) => attempt.operation?.name ?? null),
     phases.map(({ attempt }) => attempt.operation?.input ?? null),
+    phases.map(({ name }) => name),
+    phases.map(({ attempt }) => attempt.number),
   ];
 }
 
-function finishParameters(endings: readonly PhaseEnding[]): unknown[][] {
+function intentParameters(intents: readonly Intent[]): unknown[][] {
   return [
-    ...fenceParameters(endings),
-    endings.map((e) => e.name),
-    endings.map((e) => e.position),
-    endings.map((e) => e.attempt.number),
-    endings.map((e) => e.kind),
+    ...attemptParameters(intents),
+    intents.map((i) => i.position),
+    intents.map((i) => i.effectKey),
+    intents.map((i) => i.inDoubt),
+    intents.map((i) => i.keyValidFor),
+    intents.map((i) => i.request ?? null),
+  ];
+}
+
+function endingParameters(endings: readonly PhaseEnding[]): unknown[][] {
+  return [
+    ...attemptParameters(endings),
     endings.map((e) => e.state),
     endings.map((e) => e.result ?? null),
   ];

@@ -12,16 +12,14 @@ import type { ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
 import type { Attempt } from './keys/attempt.js';
+import type { Decision } from './keys/decision.js';
 import type { Reservation } from './keys/key-store.js';
 import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { closeJournal } from './phases/close-journal.js';
 import { PhaseJournal } from './phases/phase-journal.js';
-import {
-  readRequest,
-  type IncomingRequest,
-  type RequestIdentity,
-} from './request/incoming-request.js';
+import { customFingerprint, fingerprint } from './request/fingerprint.js';
+import { describe, type IncomingRequest } from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';
 import { keyTime } from './request/key-time.js';
 import { requestContext, type RequestContext } from './request/request-context.js';
@@ -34,6 +32,7 @@ import { acceptedAnswer } from './response/accepted.js';
 import { keyMissing, problemOf, refusalOf, storeUnavailable } from './response/refusals.js';
 import { renderProblem, type IdempotencyProblem } from './response/problems.js';
 import { expiryHeader, replayOf } from './response/replay.js';
+import { endOfTurn } from './turn.js';
 
 /** On a request that has passed: a second copy of the interceptor on a route has nothing to do. */
 const seen = Symbol('idempotency:seen');
@@ -65,10 +64,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
         const unkeyed = this.contextOf(context);
         return within(unkeyed, next, () => void unkeyed.journal.close());
       }
-      const wanted = this.reservation(key, route, request, context);
-      // Only what is not there at once is waited for.
-      const reservation = wanted instanceof Promise ? await wanted : wanted;
-      const decision = await this.reservations.claim(reservation, route.policy);
+      // Requests that came together are looked at together, and so are their answers.
+      await endOfTurn();
+      const claimed = this.claim(key, route.policy, request, context);
+      const decision = claimed instanceof Promise ? await claimed : claimed;
       switch (decision.kind) {
         case 'run':
           return this.run(decision.attempt, context, next);
@@ -86,22 +85,30 @@ export class IdempotencyInterceptor implements NestInterceptor {
     }
   }
 
-  /** Who asks, for what exactly. */
-  private reservation(
+  /** Who asks, for what exactly; then what the key's row says. Only what is not there at once is waited for. */
+  private claim(
     key: string,
-    { policy }: IdempotentRoute,
+    policy: ResolvedPolicy,
     request: IncomingRequest,
     context: ExecutionContext,
-  ): Reservation | Promise<Reservation> {
-    const inScope = (scope: string): Reservation | Promise<Reservation> => {
-      const route = this.http.platform.routePattern(request);
-      const identity = readRequest(request, route, policy, context);
-      return identity instanceof Promise
-        ? identity.then((read) => reservationOf(key, scope, read, policy))
-        : reservationOf(key, scope, identity, policy);
+  ): Decision | Promise<Decision> {
+    const claimIn = (scope: string): Decision | Promise<Decision> => {
+      const described = describe(request, this.http.platform.routePattern(request));
+      const { method, route } = described;
+      const endpoint = policy.keyspace === 'endpoint' ? `${method} ${route}` : '';
+      const name = { scope, endpoint, key };
+      const known = this.reservations.recall(name);
+      const claimWith = (fingerprint: Buffer) =>
+        this.reservations.claim(reservationOf(name, fingerprint, policy), policy, known);
+      if (policy.fingerprint) {
+        return Promise.resolve(policy.fingerprint(request, context)).then((custom) =>
+          claimWith(customFingerprint(described, custom)),
+        );
+      }
+      return claimWith(known ? known.fingerprintOf(described) : fingerprint(described));
     };
     const scope = readScope(this.settings.scope, request, context);
-    return typeof scope === 'string' ? inScope(scope) : scope.then(inScope);
+    return typeof scope === 'string' ? claimIn(scope) : scope.then(claimIn);
   }
 
   /** Runs the handler and holds its answer back until the outcome is on record. */
@@ -172,11 +179,11 @@ export class IdempotencyInterceptor implements NestInterceptor {
 }
 
 function reservationOf(
-  key: string,
-  scope: string,
-  { endpoint, fingerprint }: RequestIdentity,
+  name: Pick<Reservation, 'scope' | 'endpoint' | 'key'>,
+  fingerprint: Buffer,
   { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
 ): Reservation {
+  const { scope, endpoint, key } = name;
   const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
   const owner = randomUUID();
   return {

@@ -19,8 +19,12 @@ export type Decision =
   | { kind: 'unavailable'; status: number | null };
 
 /** What has to happen to a found key before the request can be answered. */
-export type Step =
-  | Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' | 'stale' }>
+export type Step = Settled | Unsettled;
+
+/** What can be answered from the key alone. */
+type Settled = Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' | 'stale' }>;
+
+type Unsettled =
   /** An attempt runs it now. */
   | { kind: 'running'; runningFor: number }
   | { kind: 'pending'; runningFor: number }
@@ -30,6 +34,18 @@ export type Step =
   | { kind: 'resume' }
   /** It is this very attempt, whose reservation's reply was lost. */
   | { kind: 'ours' };
+
+const UNSETTLED: ReadonlySet<string> = new Set<Unsettled['kind']>([
+  'running',
+  'pending',
+  'forget',
+  'resume',
+  'ours',
+]);
+
+export function isDecision(step: Step): step is Settled {
+  return !UNSETTLED.has(step.kind);
+}
 
 /** The retry table of docs/how-it-works.md. */
 export function decide(

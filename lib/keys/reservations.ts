@@ -4,11 +4,10 @@ import type { ResolvedPolicy } from '../idempotency.policy.js';
 import type { PhaseRecord } from '../phases/phase-record.js';
 import type { PhaseStore } from '../phases/phase-store.js';
 import { storeUnavailable } from '../response/refusals.js';
-import { endOfTurn } from '../turn.js';
 import { Attempt } from './attempt.js';
 import { isConnectionLoss, StoreUnavailableError } from './database.js';
-import { decide, whyNotResumable, type Decision } from './decision.js';
-import type { FinishedKeys } from './finished-keys.js';
+import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
+import type { FinishedKeys, RememberedKey } from './finished-keys.js';
 import type { KeyBatches } from './key-batches.js';
 import type { FoundKey, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
@@ -50,8 +49,23 @@ export class Reservations {
     this.waitingRoom.wakeAll();
   }
 
+  /** A finished key that was read a moment ago. */
+  recall(name: Pick<Reservation, 'scope' | 'endpoint' | 'key'>): RememberedKey | undefined {
+    return this.closed ? undefined : this.finished.find(name);
+  }
+
+  /** @param known what `recall` returned */
+  claim(
+    reservation: Reservation,
+    policy: ResolvedPolicy,
+    known?: RememberedKey,
+  ): Decision | Promise<Decision> {
+    const step = known && decide(known.key, reservation, policy);
+    return step && isDecision(step) ? step : this.reserve(reservation, policy);
+  }
+
   /** In one function, up to a reservation: every request passes here, and each layer would cost all of them. */
-  async claim(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
+  private async reserve(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
     const claim: Claim = {
       reservation,
       policy,
@@ -66,17 +80,13 @@ export class Reservations {
         if (round === MOST_ROUNDS) {
           throw new StoreUnavailableError(`A key could not be reserved in ${MOST_ROUNDS} rounds.`);
         }
-        const known = this.finished.find(reservation);
-        if (known) await endOfTurn();
         const asOf = performance.now();
-        const result = known
-          ? ({ kind: 'found', key: known } as const)
-          : await this.take(claim, () => this.batches.reserve(reservation));
+        const result = await this.take(claim, () => this.batches.reserve(reservation));
         if (result.kind === 'reserved') {
           decision = run(claim, { id: result.id, number: 1, recoveryPoint: 'started' }, NO_PHASES);
         } else if (result.kind === 'found') {
           const { key } = result;
-          if (key.status === 'completed' && !known) this.finished.keep(reservation, key, asOf);
+          if (key.status === 'completed') this.finished.keep(reservation, key, asOf);
           const judged = this.judge(key, claim);
           decision = judged instanceof Promise ? await judged : judged;
         } else if (result.kind === 'stale') {
@@ -98,6 +108,7 @@ export class Reservations {
   /** What a key that is there means for the request; undefined where it has to ask again. */
   private judge(key: FoundKey, claim: Claim): Decision | Promise<Decision | undefined> {
     const step = decide(key, claim.reservation, claim.policy);
+    if (isDecision(step)) return step;
     switch (step.kind) {
       case 'ours':
         return this.goOn(key, claim);
@@ -109,8 +120,6 @@ export class Reservations {
         return this.running(key, claim);
       case 'pending':
         return { kind: 'accepted', id: key.id, runningFor: step.runningFor };
-      default:
-        return step;
     }
   }
 

@@ -62,6 +62,33 @@ export class FastifyReplay {
   }
 }
 
+const guardOf = Symbol('idempotency:guard');
+
+interface GuardedResponse extends ServerResponse {
+  [guardOf]: {
+    write: ServerResponse['write'];
+    end: ServerResponse['end'];
+    /** What is piped into it. */
+    source: Readable | undefined;
+  };
+}
+
+/** Made once as well. */
+const GUARDED: ThisType<GuardedResponse> = {
+  write(...args: unknown[]) {
+    return this.writableEnded || (Reflect.apply(this[guardOf].write, this, args) as boolean);
+  },
+  end(...args: unknown[]) {
+    const { end, source } = this[guardOf];
+    const mayEnd = !this.writableEnded && (source === undefined || source.readableEnded);
+    return mayEnd ? (Reflect.apply(end, this, args) as unknown) : this;
+  },
+};
+
+function noteSource(this: GuardedResponse, stream: Readable): void {
+  this[guardOf].source = stream;
+}
+
 /**
  * Nest's exception filter ends the raw response when an outer interceptor fails
  * after the answer. That must not cut off a body that is still being compressed,
@@ -69,13 +96,7 @@ export class FastifyReplay {
  */
 function guardEnd(raw: ServerResponse): void {
   const { write, end } = raw;
-  let source: Readable | undefined;
-  raw.once('pipe', (stream: Readable) => (source = stream));
-  Object.assign(raw, {
-    write: (...args: unknown[]) => raw.writableEnded || Reflect.apply(write, raw, args),
-    end: (...args: unknown[]) => {
-      const mayEnd = !raw.writableEnded && (source === undefined || source.readableEnded);
-      return mayEnd ? (Reflect.apply(end, raw, args) as unknown) : raw;
-    },
-  });
+  (raw as GuardedResponse)[guardOf] = { write, end, source: undefined };
+  raw.on('pipe', noteSource);
+  Object.assign(raw, GUARDED);
 }

@@ -40,6 +40,12 @@ const shown = [
     ...busy,
     path: '/intercepted',
   },
+  {
+    id: 'trips',
+    label: 'an interceptor that goes to PostgreSQL twice and keeps nothing',
+    contender: 'trips',
+    ...busy,
+  },
   { id: 'ours.local', label: 'ours, local phase', contender: 'ours', ...busy, path: '/local' },
   {
     id: 'ours.localForeign',

@@ -8,6 +8,8 @@ import { summarize } from './statistics.mjs';
  * @property {number} p50 milliseconds
  * @property {number} p99 milliseconds
  * @property {number} cpu milliseconds of the Node processes
+ * @property {number} databaseCpu milliseconds of PostgreSQL; NaN where it is on another machine
+ * @property {number} loadCpu milliseconds of the load generator
  * @property {number} statements
  * @property {number} transactions
  * @property {number} log bytes that PostgreSQL wrote ahead
@@ -26,8 +28,10 @@ import { summarize } from './statistics.mjs';
 export async function takeSample({ database, load }, servers, job) {
   const before = await usageOf(servers);
   const logBefore = await database.writtenLog();
+  const databaseBefore = await database.cpu();
   const ports = servers.map(({ port }) => port);
-  const { total, perSecond, p50, p99 } = await load.run({ ...job, ports });
+  const { total, perSecond, p50, p99, cpu = NaN } = await load.run({ ...job, ports });
+  const databaseAfter = await database.cpu();
   const logAfter = await database.writtenLog();
   const after = await usageOf(servers);
   const usesDatabase = servers.some((server) => server.usesDatabase);
@@ -36,6 +40,8 @@ export async function takeSample({ database, load }, servers, job) {
     p50,
     p99,
     cpu: (after.cpu - before.cpu) / total,
+    databaseCpu: usesDatabase ? (databaseAfter - databaseBefore) / total : 0,
+    loadCpu: cpu / total,
     statements: (after.statements - before.statements) / total,
     transactions: (after.transactions - before.transactions) / total,
     log: usesDatabase ? (logAfter - logBefore) / total : 0,

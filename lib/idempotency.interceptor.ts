@@ -18,7 +18,7 @@ import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { closeJournal } from './phases/close-journal.js';
 import { PhaseJournal } from './phases/phase-journal.js';
-import { customFingerprint, fingerprint } from './request/fingerprint.js';
+import { customFingerprint, fingerprint as fingerprintOf } from './request/fingerprint.js';
 import { describe, type IncomingRequest } from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';
 import { keyTime } from './request/key-time.js';
@@ -105,7 +105,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
           claimWith(customFingerprint(described, custom)),
         );
       }
-      return claimWith(known ? known.fingerprintOf(described) : fingerprint(described));
+      return claimWith(known ? known.fingerprintOf(described) : fingerprintOf(described));
     };
     const scope = readScope(this.settings.scope, request, context);
     return typeof scope === 'string' ? claimIn(scope) : scope.then(claimIn);

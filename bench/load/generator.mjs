@@ -27,6 +27,7 @@ const REPLAYED_KEYS = 500;
  * @property {number} perSecond
  * @property {number} p50 milliseconds
  * @property {number} p99 milliseconds
+ * @property {number} [cpu] milliseconds that the load itself took
  */
 
 const kinds = { load, finish, burst };
@@ -79,8 +80,15 @@ async function load(job) {
         counted += (Math.min(answered, until) - Math.max(sent, from)) / (answered - sent);
       }
     };
+    const before = process.cpuUsage();
     await Promise.all(connections.map(drive));
-    return { total, perSecond: (counted / job.duration) * 1_000, ...summary(latencies) };
+    const { user, system } = process.cpuUsage(before);
+    return {
+      total,
+      perSecond: (counted / job.duration) * 1_000,
+      ...summary(latencies),
+      cpu: (user + system) / 1_000,
+    };
   } finally {
     for (const connection of connections) connection.close();
   }

@@ -57,18 +57,30 @@ export function targets(outcome) {
  */
 export function measures(unit, rows) {
   return table(
-    ['', unit, 'p50 ms', 'p99 ms', 'CPU ms', 'statements', 'transactions', 'WAL bytes'],
+    [
+      '',
+      unit,
+      'p50 ms',
+      'p99 ms',
+      'CPU ms',
+      'of PostgreSQL',
+      'of the load',
+      'statements',
+      'transactions',
+      'WAL bytes',
+    ],
     rows.map(({ label, values, failure }) =>
       values
         ? [
             label,
             withSpread(values.perSecond),
-            ...[values.p50, values.p99, values.cpu].map(({ median }) => figure(median)),
+            ...[values.p50, values.p99].map(({ median }) => figure(median)),
+            ...[values.cpu, values.databaseCpu, values.loadCpu].map(({ median }) => figure(median)),
             ...[values.statements, values.transactions, values.log].map(({ median }) =>
               figure(median),
             ),
           ]
-        : [label, `${failure}`, '', '', '', '', '', ''],
+        : [label, `${failure}`, ...Array(8).fill('')],
     ),
   );
 }
@@ -77,7 +89,7 @@ export function measures(unit, rows) {
 function notes({ roundTrips, transactions }) {
   const { select, insert, update } = roundTrips;
   return [
-    'CPU (of the Node process), statements, transactions and write-ahead log are per request.',
+    'CPU (of the Node process, of PostgreSQL and of the load generator), statements, transactions and write-ahead log are per request.',
     `A trip to the database through the same pool: SELECT 1 ${withSpread(select)} ms, INSERT ${withSpread(insert)} ms, UPDATE ${withSpread(update)} ms.`,
     `Transactions of the whole run: the drivers counted ${figure(transactions.sent)}, PostgreSQL ${figure(transactions.committed)}.`,
   ].join('\n');

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { familyCpu, parentOf } from './family-cpu.mjs';
 import { providePostgres } from '../../sample-app/database/embedded-postgres.mjs';
 
 /** A PostgreSQL with fsync on, in which each server under test has a database of its own. */
@@ -84,6 +85,14 @@ export class Database {
       rowMode: 'array',
     });
     return rows.map((row) => row.map(String));
+  }
+
+  /** What the whole server has used of the processors, in milliseconds; NaN where it is not on this machine. */
+  async cpu() {
+    if (process.env.DATABASE_URL) return NaN;
+    const { rows } = await this.client.query('SELECT pg_backend_pid() AS pid');
+    const server = parentOf(rows[0].pid);
+    return server === undefined ? NaN : familyCpu(server);
   }
 
   /** How much log the whole server has written, in bytes. */

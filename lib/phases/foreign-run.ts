@@ -64,7 +64,8 @@ export class ForeignRun<R, T> {
     }
     await this.intend();
     const ended = await this.call();
-    await this.reach('after_call');
+    const reached = this.reach('after_call');
+    if (reached) await reached;
     const known = 'error' in ended ? await this.assess(ended.error) : ended;
     return this.record(known.result);
   }
@@ -85,10 +86,12 @@ export class ForeignRun<R, T> {
   private async intend(): Promise<void> {
     const { attempt } = this.place;
     if (!attempt) return;
-    await this.reach('before_intent');
+    const before = this.reach('before_intent');
+    if (before) await before;
     const sent = performance.now();
     await this.commitIntent(attempt);
-    await this.reach('after_intent');
+    const after = this.reach('after_intent');
+    if (after) await after;
     // A process that stood still meanwhile may have lost the key, and somebody may
     // have been told that this call was never made. So it asks once more.
     if (performance.now() - sent >= attempt.lease) await this.commitIntent(attempt);
@@ -253,9 +256,9 @@ export class ForeignRun<R, T> {
       : error;
   }
 
-  private async reach(step: FaultStep): Promise<void> {
+  private reach(step: FaultStep): void | Promise<void> {
     const { attempt, name } = this.place;
-    if (attempt) await faultPoint(step, attempt, { name, effectKey: this.effectKey });
+    if (attempt) return faultPoint(step, attempt, { name, effectKey: this.effectKey });
   }
 
   private stop(why: StopReason): void {

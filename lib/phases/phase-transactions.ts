@@ -56,9 +56,11 @@ export class PhaseTransactions {
         if (!attempt) return;
         const ending = { ...place, attempt, state: 'finished', result } as const;
         if (!(await this.store.finish(tx, ending))) throw new LeaseLostError(place.name);
-        await faultPoint('before_commit', attempt, { name: place.name });
+        const reached = faultPoint('before_commit', attempt, place);
+        if (reached) await reached;
       });
-      if (attempt) await faultPoint('after_commit', attempt, { name: place.name });
+      const reached = attempt && faultPoint('after_commit', attempt, place);
+      if (reached) await reached;
       return result;
     });
   }
@@ -68,10 +70,12 @@ export class PhaseTransactions {
     const { attempt } = place;
     if (!attempt) return;
     await this.again(place, async () => {
-      await faultPoint('before_commit', attempt, { name: place.name });
+      const reached = faultPoint('before_commit', attempt, place);
+      if (reached) await reached;
       return this.endAlone(place, attempt, 'finished', result);
     });
-    await faultPoint('after_commit', attempt, { name: place.name });
+    const reached = faultPoint('after_commit', attempt, place);
+    if (reached) await reached;
   }
 
   /** Ends a phase that has no work of its own. */

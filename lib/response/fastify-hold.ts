@@ -41,10 +41,12 @@ export class FastifyHold {
     this.held = new HeldResponse(reply.raw, options, brokenOffAfterMs);
   }
 
-  onSend(payload: unknown, next: Next): void {
-    if (this.held.claim()) this.answer(payload, next);
+  /** Resolves to the payload to go on with. */
+  onSend(payload: unknown, next: Next): Promise<unknown> | undefined {
+    if (this.held.claim()) return this.answer(payload);
     // A second answer goes nowhere, unless the first one failed on its way out.
-    else if (this.failed) next();
+    if (this.failed) next();
+    return undefined;
   }
 
   /** A later hook, or the stream that was let go, failed: the client gets the error. */
@@ -52,21 +54,13 @@ export class FastifyHold {
     this.failed = this.held.isOpen;
   }
 
-  private answer(sent: unknown, next: Next): void {
-    const settle = (observation: Observation): void => {
-      void this.held.settle(observation).then((verdict) => {
-        // What fails from here on, Fastify would let fall if it were thrown.
-        try {
-          next(null, this.release(observation, verdict));
-        } catch (error) {
-          next(error as Error);
-        }
-      });
-    };
-    const fail = (error: unknown): void => {
+  private answer(sent: unknown): Promise<unknown> {
+    const settle = (observation: Observation) =>
+      this.held.settle(observation).then((verdict) => this.release(observation, verdict));
+    const fail = (error: unknown): never => {
       // Fastify turns it into an answer of the application's error handling.
       this.held.unclaim();
-      next(error as Error);
+      throw error;
     };
     let observed: Observation | Promise<Observation>;
     try {
@@ -74,11 +68,9 @@ export class FastifyHold {
     } catch (error) {
       return fail(error);
     }
-    if (observed instanceof Promise) observed.then(settle, fail);
-    else settle(observed);
+    return observed instanceof Promise ? observed.then(settle, fail) : settle(observed);
   }
 
-  /** The payload to go on with. */
   private release({ status, headers, payload }: Observation, verdict: Verdict): unknown {
     this.held.open();
     if (verdict.kind === 'replace') return this.replace(payload, verdict.answer);

@@ -27,8 +27,7 @@ export class FastifyPlatform implements HttpPlatform {
   ) {
     instance.addHook('onSend', (request: MarkedRequest, _reply, payload, next) => {
       const passing = request[holdOf] ?? request[replayOf];
-      if (passing) passing.onSend(payload, next);
-      else next();
+      return passing ? passing.onSend(payload, next) : next();
     });
     instance.addHook('onError', (request: MarkedRequest, _reply, _error, next) => {
       request[holdOf]?.onError();

@@ -1,0 +1,75 @@
+/**
+ * What any key in PostgreSQL costs before it is one: an interceptor that goes to
+ * the database before the handler and after it, together with the other requests
+ * of the moment, and writes nothing there.
+ */
+import {
+  Body,
+  Controller,
+  Injectable,
+  Module,
+  Post,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { mergeMap, type Observable } from 'rxjs';
+import { DataSource } from 'typeorm';
+import { dataSource } from './data-source.js';
+import { accept, type Payment } from './payment.js';
+import { serve } from './serve.js';
+import { countStatements } from './statement-counter.js';
+
+@Injectable()
+class TwoTrips implements NestInterceptor {
+  private waiting: (() => void)[] = [];
+  private leaving = false;
+
+  constructor(private readonly database: DataSource) {}
+
+  async intercept(_context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    await this.trip();
+    return next.handle().pipe(
+      mergeMap(async (answer: unknown) => {
+        await this.trip();
+        return answer;
+      }),
+    );
+  }
+
+  private trip(): Promise<void> {
+    return new Promise((resolve) => {
+      this.waiting.push(resolve);
+      if (!this.leaving) setImmediate(() => void this.go());
+      this.leaving = true;
+    });
+  }
+
+  private async go(): Promise<void> {
+    const together = this.waiting.splice(0);
+    await this.database.query('SELECT 1');
+    for (const resolve of together) resolve();
+    this.leaving = this.waiting.length > 0;
+    if (this.leaving) setImmediate(() => void this.go());
+  }
+}
+
+@Controller()
+class PaymentsController {
+  @Post('payments')
+  @UseInterceptors(TwoTrips)
+  create(@Body() payment: Payment) {
+    return accept(payment);
+  }
+}
+
+@Module({
+  imports: [TypeOrmModule.forRoot(dataSource)],
+  controllers: [PaymentsController],
+})
+class AppModule {}
+
+const counted = countStatements();
+await serve(AppModule, { statements: counted });

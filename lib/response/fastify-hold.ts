@@ -41,12 +41,10 @@ export class FastifyHold {
     this.held = new HeldResponse(reply.raw, options, brokenOffAfterMs);
   }
 
-  /** Resolves to the payload to go on with. */
-  onSend(payload: unknown, next: Next): Promise<unknown> | undefined {
-    if (this.held.claim()) return this.answer(payload);
+  onSend(payload: unknown, proceed: Next): void {
+    if (this.held.claim()) this.answer(payload, proceed);
     // A second answer goes nowhere, unless the first one failed on its way out.
-    if (this.failed) next();
-    return undefined;
+    else if (this.failed) proceed();
   }
 
   /** A later hook, or the stream that was let go, failed: the client gets the error. */
@@ -54,13 +52,22 @@ export class FastifyHold {
     this.failed = this.held.isOpen;
   }
 
-  private answer(sent: unknown): Promise<unknown> {
-    const settle = (observation: Observation) =>
-      this.held.settle(observation).then((verdict) => this.release(observation, verdict));
-    const fail = (error: unknown): never => {
+  private answer(sent: unknown, proceed: Next): void {
+    const settle = (observation: Observation): void => {
+      void this.held.settle(observation).then((verdict) => {
+        // In one go: a later error would leave its marks between the two. And
+        // what is thrown here, nobody would hear of.
+        try {
+          proceed(null, this.release(observation, verdict));
+        } catch (error) {
+          proceed(error as Error);
+        }
+      });
+    };
+    const fail = (error: unknown): void => {
       // Fastify turns it into an answer of the application's error handling.
       this.held.unclaim();
-      throw error;
+      proceed(error as Error);
     };
     let observed: Observation | Promise<Observation>;
     try {
@@ -68,9 +75,11 @@ export class FastifyHold {
     } catch (error) {
       return fail(error);
     }
-    return observed instanceof Promise ? observed.then(settle, fail) : settle(observed);
+    if (observed instanceof Promise) observed.then(settle, fail);
+    else settle(observed);
   }
 
+  /** The payload to go on with. */
   private release({ status, headers, payload }: Observation, verdict: Verdict): unknown {
     this.held.open();
     if (verdict.kind === 'replace') return this.replace(payload, verdict.answer);

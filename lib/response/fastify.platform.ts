@@ -27,7 +27,8 @@ export class FastifyPlatform implements HttpPlatform {
   ) {
     instance.addHook('onSend', (request: MarkedRequest, _reply, payload, next) => {
       const passing = request[holdOf] ?? request[replayOf];
-      return passing ? passing.onSend(payload, next) : next();
+      if (passing) passing.onSend(payload, next);
+      else next();
     });
     instance.addHook('onError', (request: MarkedRequest, _reply, _error, next) => {
       request[holdOf]?.onError();

@@ -4,7 +4,7 @@ import type { FoundKey, Reservation } from './key-store.js';
 type KeyName = Pick<Reservation, 'scope' | 'endpoint' | 'key'>;
 
 /** Bodies up to this size are kept to be recognised, in characters of JSON. */
-const LONGEST_BODY = 2_000;
+const LONGEST_BODY = 1_000;
 
 /** A finished key as it was read, and the request that was last compared with it. */
 export class RememberedKey {
@@ -53,7 +53,7 @@ function plainJson(body: unknown): string | undefined {
 }
 
 /** About what a key takes in memory besides its answer's body, with a request to recognise. */
-const OVERHEAD = 4_000;
+const OVERHEAD = 2_000;
 
 /** The largest share of the memory that one answer may take. */
 const LARGEST_SHARE = 1 / 16;

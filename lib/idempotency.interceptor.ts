@@ -99,7 +99,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
       const name = { scope, endpoint, key };
       const known = this.reservations.recall(name);
       const claimWith = (fingerprint: Buffer) =>
-        this.reservations.claim(reservationOf(name, fingerprint, policy), policy, known);
+        known?.decide(fingerprint, policy) ??
+        this.reservations.claim(reservationOf(name, fingerprint, policy), policy);
       if (policy.fingerprint) {
         return Promise.resolve(policy.fingerprint(request, context)).then((custom) =>
           claimWith(customFingerprint(described, custom)),

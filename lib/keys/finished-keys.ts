@@ -1,7 +1,12 @@
-import { fingerprint, type FingerprintInput } from '../request/fingerprint.js';
+import type { ResolvedPolicy } from '../idempotency.policy.js';
+import { fingerprint as compute, type FingerprintInput } from '../request/fingerprint.js';
+import { decide, isDecision, type Decision } from './decision.js';
 import type { FoundKey, Reservation } from './key-store.js';
 
 type KeyName = Pick<Reservation, 'scope' | 'endpoint' | 'key'>;
+
+/** A finished key belongs to no attempt. */
+const NOBODY = '';
 
 /** Bodies up to this size are kept to be recognised, in characters of JSON. */
 const LONGEST_BODY = 1_000;
@@ -18,13 +23,22 @@ export class RememberedKey {
     readonly bytes: number,
   ) {}
 
+  /** What a request gets without asking the database. Undefined: it has to. */
+  decide(
+    fingerprint: Buffer,
+    policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch'>,
+  ): Decision | undefined {
+    const step = decide(this.key, { fingerprint, owner: NOBODY }, policy);
+    return isDecision(step) ? step : undefined;
+  }
+
   /** A client repeats a request letter for letter, and then there is nothing to compute. */
   fingerprintOf(request: FingerprintInput): Buffer {
     const body = plainJson(request.body);
     if (this.fingerprint && body !== undefined && body === this.body && this.isLike(request)) {
       return this.fingerprint;
     }
-    const computed = fingerprint(request);
+    const computed = compute(request);
     if (body !== undefined && body.length <= LONGEST_BODY) {
       this.request = { ...request, body: undefined };
       this.body = body;

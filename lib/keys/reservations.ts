@@ -54,18 +54,8 @@ export class Reservations {
     return this.closed ? undefined : this.finished.find(name);
   }
 
-  /** @param known what `recall` returned */
-  claim(
-    reservation: Reservation,
-    policy: ResolvedPolicy,
-    known?: RememberedKey,
-  ): Decision | Promise<Decision> {
-    const step = known && decide(known.key, reservation, policy);
-    return step && isDecision(step) ? step : this.reserve(reservation, policy);
-  }
-
   /** In one function, up to a reservation: every request passes here, and each layer would cost all of them. */
-  private async reserve(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
+  async claim(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
     const claim: Claim = {
       reservation,
       policy,

@@ -10,12 +10,21 @@ interface IncomingHeaders {
   headersDistinct?: Record<string, string[] | undefined>;
 }
 
+/** What nearly every client sends: a bare key, in one line. */
+const PLAIN_KEY = new RegExp(`^[!#-+\\--:<-~]{1,${LONGEST_KEY}}$`);
+
 /**
  * The request's key, or undefined where there is none. Accepts the quoted form
  * of the draft (a Structured Field string, RFC 9651) and the bare form that
  * nearly every client sends; `"k"` and `k` are the same key.
  */
 export function readKey(request: unknown, header: string): string | undefined {
+  const sent = (request as IncomingHeaders).headers[header.toLowerCase()];
+  if (typeof sent === 'string' && PLAIN_KEY.test(sent)) return sent;
+  return parseKey(request, header);
+}
+
+function parseKey(request: unknown, header: string): string | undefined {
   const lines = headerLines(request as IncomingHeaders, header.toLowerCase());
   const values = lines.map(withoutOuterSpace).filter((line) => line !== '');
   if (values.length === 0) return undefined;

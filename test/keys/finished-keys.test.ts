@@ -81,7 +81,8 @@ const request: FingerprintInput = {
 
 /** A new object each time, as a body parser makes it. */
 const again = (changes: Partial<FingerprintInput> = {}): FingerprintInput => ({
-  ...structuredClone(request),
+  ...request,
+  body: JSON.parse(JSON.stringify(request.body)) as unknown,
   ...changes,
 });
 

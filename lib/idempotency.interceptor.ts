@@ -13,7 +13,8 @@ import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
 import type { Attempt } from './keys/attempt.js';
 import type { Decision } from './keys/decision.js';
-import type { Reservation } from './keys/key-store.js';
+import type { RememberedKey } from './keys/finished-keys.js';
+import type { KeyName, Reservation } from './keys/key-store.js';
 import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { closeJournal } from './phases/close-journal.js';
@@ -97,19 +98,34 @@ export class IdempotencyInterceptor implements NestInterceptor {
       const { method, route } = described;
       const endpoint = policy.keyspace === 'endpoint' ? `${method} ${route}` : '';
       const name = { scope, endpoint, key };
-      const known = this.reservations.recall(name);
-      const claimWith = (fingerprint: Buffer) =>
-        known?.decide(fingerprint, policy) ??
-        this.reservations.claim(reservationOf(name, fingerprint, policy), policy);
       if (policy.fingerprint) {
         return Promise.resolve(policy.fingerprint(request, context)).then((custom) =>
-          claimWith(customFingerprint(described, custom)),
+          this.decide(
+            name,
+            customFingerprint(described, custom),
+            policy,
+            this.reservations.recall(name),
+          ),
         );
       }
-      return claimWith(known ? known.fingerprintOf(described) : fingerprintOf(described));
+      const known = this.reservations.recall(name);
+      const fingerprint = known ? known.fingerprintOf(described) : fingerprintOf(described);
+      return this.decide(name, fingerprint, policy, known);
     };
     const scope = readScope(this.settings.scope, request, context);
     return typeof scope === 'string' ? claimIn(scope) : scope.then(claimIn);
+  }
+
+  private decide(
+    name: KeyName,
+    fingerprint: Buffer,
+    policy: ResolvedPolicy,
+    known: RememberedKey | undefined,
+  ): Decision | Promise<Decision> {
+    return (
+      known?.decide(fingerprint, policy) ??
+      this.reservations.claim(reservationOf(name, fingerprint, policy), policy)
+    );
   }
 
   /** Runs the handler and holds its answer back until the outcome is on record. */
@@ -180,7 +196,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
 }
 
 function reservationOf(
-  name: Pick<Reservation, 'scope' | 'endpoint' | 'key'>,
+  name: KeyName,
   fingerprint: Buffer,
   { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
 ): Reservation {

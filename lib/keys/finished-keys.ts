@@ -1,9 +1,7 @@
 import type { ResolvedPolicy } from '../idempotency.policy.js';
 import { fingerprint as compute, type FingerprintInput } from '../request/fingerprint.js';
 import { decide, isDecision, type Decision } from './decision.js';
-import type { FoundKey, Reservation } from './key-store.js';
-
-type KeyName = Pick<Reservation, 'scope' | 'endpoint' | 'key'>;
+import type { FoundKey, KeyName } from './key-store.js';
 
 /** A finished key belongs to no attempt. */
 const NOBODY = '';

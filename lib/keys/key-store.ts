@@ -13,11 +13,15 @@ import {
 import type { KeyStatus } from './key-status.js';
 import { PreparedStatement } from './prepared-statement.js';
 
-/** A request for the right to run a key. */
-export interface Reservation {
+/** What the unique index is about. */
+export interface KeyName {
   scope: string;
   endpoint: string;
   key: string;
+}
+
+/** A request for the right to run a key. */
+export interface Reservation extends KeyName {
   fingerprint: Buffer;
   /** Made before the first statement, so that a lost reply is recognised. */
   owner: string;

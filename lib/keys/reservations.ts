@@ -9,7 +9,7 @@ import { isConnectionLoss, StoreUnavailableError } from './database.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
 import type { FinishedKeys, RememberedKey } from './finished-keys.js';
 import type { KeyBatches } from './key-batches.js';
-import type { FoundKey, KeyStore, Reservation } from './key-store.js';
+import type { FoundKey, KeyName, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
 import type { WaitingRoom } from './waiting-room.js';
@@ -50,7 +50,7 @@ export class Reservations {
   }
 
   /** A finished key that was read a moment ago. */
-  recall(name: Pick<Reservation, 'scope' | 'endpoint' | 'key'>): RememberedKey | undefined {
+  recall(name: KeyName): RememberedKey | undefined {
     return this.closed ? undefined : this.finished.find(name);
   }
 

@@ -49,7 +49,7 @@ export class KeyBatches {
     const { reserved, recorded } = await this.carryOut(wanted, endings);
     return calls.map((call) => {
       if (call.kind === 'finish') {
-        return recorded instanceof Failed ? recorded : recorded.get(call.ending.id);
+        return recorded instanceof Failed ? recorded : recorded.get(call.ending.owner);
       }
       const result = reserved.shift()!;
       return result.kind === 'unread' ? new Failed(result.error) : result;

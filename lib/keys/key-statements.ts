@@ -110,21 +110,21 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
         END
     FROM ${givenRows(rows, ENDING, 'e', after)}
     WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
-    RETURNING k.id, k.expires_at AS "expiresAt"`;
+    RETURNING k.owner, k.expires_at AS "expiresAt"`;
 }
 
 /** Reservations and endings of different requests in one statement, and so in one transaction. */
 export function reserveAndFinishSql(keys: string): string {
   const after = Object.keys(RESERVATION).length;
   return `WITH reserved AS (${reserveSql(keys, 'many')}), finished AS (${finishSql(keys, 'many', after)})
-    SELECT id, owner, NULL::timestamptz AS "expiresAt" FROM reserved
+    SELECT owner, id, NULL::timestamptz AS "expiresAt" FROM reserved
     UNION ALL
-    SELECT id, NULL, "expiresAt" FROM finished`;
+    SELECT owner, NULL, "expiresAt" FROM finished`;
 }
 
 /** Which of these endings are on record already, by an earlier try whose reply was lost. */
 export function recordedSql(keys: string): string {
-  return `SELECT k.id, k.expires_at AS "expiresAt"
+  return `SELECT k.owner, k.expires_at AS "expiresAt"
     FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::bytea[])
       AS e (id, owner, status, response_status, response_body)
     JOIN ${keys} k ON k.id = e.id AND k.owner = e.owner AND k.status = e.status

@@ -138,7 +138,7 @@ export class KeyStore {
       this.reserveAndFinishStatement,
       [...reserveParameters(wanted), ...finishParameters(endings)],
     );
-    const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.owner !== null;
+    const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.id !== null;
     const [reserved, recorded] = await Promise.all([
       this.reserved(wanted, rows.filter(isReserved)),
       // Whoever asks again finds out; the reservations must not be lost over it.
@@ -216,8 +216,9 @@ export class KeyStore {
   }
 
   /**
-   * Records how attempts ended. Returns the ids that are recorded, now or by an
-   * earlier try whose reply was lost; any other attempt has lost its lease.
+   * Records how attempts ended. Returns those that are recorded, now or by an
+   * earlier try whose reply was lost; any other attempt has lost its lease. By
+   * their owners: two attempts of one key may end together, and one of them lost it.
    */
   async finish(endings: readonly Ending[]): Promise<Map<string, RecordedEnding>> {
     const count = endings.length === 1 ? 'one' : 'many';
@@ -232,10 +233,10 @@ export class KeyStore {
     endings: readonly Ending[],
     rows: readonly FinishedRow[],
   ): Promise<Map<string, RecordedEnding>> {
-    const recorded = new Map(rows.map(({ id, expiresAt }) => [id, { expiresAt }]));
-    const missing = endings.filter(({ id }) => !recorded.has(id));
+    const recorded = new Map(rows.map(({ owner, expiresAt }) => [owner, { expiresAt }]));
+    const missing = endings.filter(({ owner }) => !recorded.has(owner));
     const before = missing.length > 0 ? await this.recordedBefore(missing) : [];
-    for (const { id, expiresAt } of before) recorded.set(id, { expiresAt });
+    for (const { owner, expiresAt } of before) recorded.set(owner, { expiresAt });
     return recorded;
   }
 
@@ -273,7 +274,7 @@ export class KeyStore {
   }
 
   /**
-   * Renews the leases of this process in one statement and returns the ids of
+   * Renews the leases of this process in one statement and returns the owners of
    * those that are lost. A row that one of our own phases has locked is left
    * alone rather than waited for: the phase renews it itself. NO KEY: a phase
    * that has merely referenced the row, from a table of the user's, is no reason
@@ -284,7 +285,7 @@ export class KeyStore {
   async renew(
     leases: readonly (Omit<Lease, 'lease'> & { lease: number | null })[],
   ): Promise<string[]> {
-    const rows = await this.database.query<{ id: string }>(
+    const rows = await this.database.query<{ owner: string }>(
       `WITH held AS (
          SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::float8[]) AS h (id, owner, lease)
        ), free AS (
@@ -298,13 +299,13 @@ export class KeyStore {
          FROM free
          WHERE k.id = free.id
        )
-       SELECT h.id
+       SELECT h.owner
        FROM held h
        LEFT JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
        WHERE k.id IS NULL`,
       [leases.map((l) => l.id), leases.map((l) => l.owner), leases.map((l) => l.lease)],
     );
-    return rows.map((row) => row.id);
+    return rows.map((row) => row.owner);
   }
 
   /** Ends leases early, at shutdown, so that retries elsewhere need not wait for them to lapse. */
@@ -361,8 +362,8 @@ interface ReservedRow {
 }
 
 interface FinishedRow extends RecordedEnding {
-  id: string;
-  owner?: null;
+  id?: null;
+  owner: string;
 }
 
 function unread(wanted: readonly unknown[]): (error: unknown) => ReserveResult[] {

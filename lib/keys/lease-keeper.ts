@@ -124,7 +124,7 @@ export class LeaseKeeper {
     try {
       const lost = new Set(await this.store.renew(leases));
       for (const attempt of attempts) {
-        if (!lost.has(attempt.id) || !this.held.has(attempt) || attempt.recording) continue;
+        if (!lost.has(attempt.owner) || !this.held.has(attempt) || attempt.recording) continue;
         this.logger.warn(
           `Attempt ${attempt.number} of an idempotent request lost its lease at recovery point ${attempt.recoveryPoint}; what it still does is not kept.`,
         );

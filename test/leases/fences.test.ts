@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Failed } from '../../lib/keys/gather.js';
 import type { Ending, FoundKey, KeyStore, Reservation } from '../../lib/keys/key-store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
@@ -29,19 +30,19 @@ function ended({ id, reservation }: Stale, status: Ending['status']): Ending {
 /** Every write after the reservation, with what tells the attempt that it came too late. */
 const WRITES: Record<string, (store: KeyStore, stale: Stale) => Promise<void>> = {
   async complete(store, stale) {
-    expect((await store.finish([ended(stale, 'completed')])).has(stale.id)).toBe(false);
+    expect((await store.finish([ended(stale, 'completed')])).size).toBe(0);
   },
   async 'end as retryable'(store, stale) {
-    expect((await store.finish([ended(stale, 'failed_retryable')])).has(stale.id)).toBe(false);
+    expect((await store.finish([ended(stale, 'failed_retryable')])).size).toBe(0);
   },
   async 'end as unknown'(store, stale) {
-    expect((await store.finish([ended(stale, 'unknown')])).has(stale.id)).toBe(false);
+    expect((await store.finish([ended(stale, 'unknown')])).size).toBe(0);
   },
   async 'give back'(store, { reservation }) {
     await store.giveBack(reservation);
   },
   async renew(store, { id, reservation: { owner, lease } }) {
-    expect(await store.renew([{ id, owner, lease }])).toEqual([id]);
+    expect(await store.renew([{ id, owner, lease }])).toEqual([owner]);
   },
   async 'let go'(store, { id, reservation: { owner } }) {
     await store.letGo([{ id, owner }]);
@@ -101,6 +102,39 @@ describe('A write of an attempt that was replaced', () => {
       await WRITES[write]!(keys.store, stale);
       expect(await writtenRow(database, 'fenced')).toEqual(before);
     });
+  });
+
+  it.each(['finish', 'reserveAndFinish'] as const)(
+    'is not taken for done because its successor ends in the same statement (%s)',
+    async (statement) => {
+      const { stale, successor } = await replace();
+      const { owner } = successor;
+      const answer = Buffer.from('of the successor');
+      const endings = [
+        ended(stale, 'completed'),
+        { ...ended(stale, 'completed'), owner, responseBody: answer, retention: 86_400_000 },
+      ];
+      const recorded =
+        statement === 'finish'
+          ? await keys.store.finish(endings)
+          : (await keys.store.reserveAndFinish([reservationOf('another')], endings)).recorded;
+      if (recorded instanceof Failed) throw recorded.error;
+      expect([...recorded.keys()]).toEqual([owner]);
+      expect(await writtenRow(database, 'fenced')).toMatchObject({
+        status: 'completed',
+        response_body: answer,
+      });
+    },
+  );
+
+  it('does not cost its successor in the same process the lease', async () => {
+    const { stale, successor } = await replace();
+    const { owner } = stale.reservation;
+    const lost = await keys.store.renew([
+      { id: stale.id, owner, lease: 30_000 },
+      { ...successor, lease: 30_000 },
+    ]);
+    expect(lost).toEqual([owner]);
   });
 
   it('changes nothing even if the successor has lapsed as well', async () => {

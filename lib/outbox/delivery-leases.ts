@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Delivery } from './delivery.js';
-import type { OutboxStore } from './outbox-store.js';
+import type { MessageLease, OutboxStore } from './outbox-store.js';
 
 /** Two heartbeats may fail before a lease lapses. */
 const HEARTBEATS_PER_LEASE = 3;
@@ -33,12 +33,11 @@ export class DeliveryLeases {
   private async tick(): Promise<void> {
     const deliveries = [...this.held];
     try {
-      const lost = new Set(
-        deliveries.length > 0 ? await this.store.renew(deliveries, this.lease) : [],
-      );
+      const rows = deliveries.length > 0 ? await this.store.renew(deliveries, this.lease) : [];
+      const lost = new Set(rows.map(nameOf));
       for (const delivery of deliveries) {
         // One that has ended is told by the statement that records it.
-        if (!lost.has(delivery.id) || !this.held.has(delivery) || delivery.ended) continue;
+        if (!lost.has(nameOf(delivery)) || !this.held.has(delivery) || delivery.ended) continue;
         this.logger.warn(
           `Message ${delivery.id} for "${delivery.message.topic}" belongs to another worker by now; what this delivery still does is not noted.`,
         );
@@ -50,4 +49,9 @@ export class DeliveryLeases {
     this.timer = undefined;
     if (this.held.size > 0) this.schedule();
   }
+}
+
+/** A message may be under way twice in one process, and only one of the deliveries has lost it. */
+function nameOf({ id, token }: MessageLease): string {
+  return `${id} ${token}`;
 }

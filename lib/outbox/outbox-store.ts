@@ -109,12 +109,12 @@ export class OutboxStore {
   }
 
   /**
-   * Renews the leases of this process in one statement and returns the ids of
-   * the messages that are not its own any more. A row that is locked is left
+   * Renews the leases of this process in one statement and returns those that it
+   * has lost. A row that is locked is left
    * alone: its delivery is being noted, and waiting for it could deadlock.
    */
-  async renew(leases: readonly MessageLease[], lease: number): Promise<string[]> {
-    const rows = await this.database.query<{ id: string }>(
+  async renew(leases: readonly MessageLease[], lease: number): Promise<MessageLease[]> {
+    return this.database.query<MessageLease>(
       `WITH held AS (
          SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS h (id, token)
        ), free AS (
@@ -127,12 +127,11 @@ export class OutboxStore {
          FROM free
          WHERE m.id = free.id
        )
-       SELECT h.id
+       SELECT h.id, h.token
        FROM held h LEFT JOIN ${this.outbox} m ON m.id = h.id AND m.lease_token = h.token
        WHERE m.id IS NULL`,
       [leases.map((held) => held.id), leases.map((held) => held.token), lease],
     );
-    return rows.map((row) => row.id);
   }
 
   /** Returns the ids of those that were still ours; the others belong to another worker by now. */

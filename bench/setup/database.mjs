@@ -76,7 +76,7 @@ export class Database {
   async observed() {
     const { rows } = await this.client.query({
       text: `SELECT left(regexp_replace(query, '\\s+', ' ', 'g'), 70), calls, round(rows::numeric / calls, 1),
-                    round(mean_plan_time::numeric, 3), round(mean_exec_time::numeric, 3), round(wal_bytes / calls)
+                    round((total_plan_time / calls)::numeric, 3), round(mean_exec_time::numeric, 3), round(wal_bytes / calls)
              FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
              WHERE d.datname = ANY($1)
              ORDER BY total_plan_time + total_exec_time DESC

@@ -38,6 +38,7 @@ export async function profile(name) {
     const result = await stage.load.run({ ...job, kind: 'load', duration: DURATION });
     const cpu = new CpuProfile(await server.ask('stopProfile'));
     const statements = observed ? await stage.database.observed() : [];
+    const heapOnly = await stage.database.heapOnlyUpdates();
     progress.end();
 
     console.log(`${name}: ${figure(result.perSecond)} requests/s, p50 ${figure(result.p50)} ms`);
@@ -49,6 +50,7 @@ export async function profile(name) {
     console.log(table(['package, alone', 'share'], cpu.packages()));
     console.log(observed ? '\nIn PostgreSQL, per call:\n' : '\nNo statistics of PostgreSQL.');
     if (observed) console.log(table(STATEMENT_COLUMNS, statements));
+    console.log(`\nUpdates of keys that touched no index: ${figure(heapOnly * 100)} %`);
   } finally {
     await stage.strike();
   }

@@ -87,6 +87,27 @@ export class Database {
     return rows.map((row) => row.map(String));
   }
 
+  /**
+   * Of the updates of keys in the newest database, the share that did not touch an index.
+   *
+   * @returns {Promise<number>}
+   */
+  async heapOnlyUpdates() {
+    const url = new URL(this.server.url);
+    url.pathname = `/${this.#created.at(-1)}`;
+    const client = new pg.Client({ connectionString: url.href });
+    await client.connect();
+    try {
+      const { rows } = await client.query(
+        `SELECT n_tup_hot_upd::float8 / n_tup_upd AS share
+         FROM pg_stat_user_tables WHERE relname = 'idempotency_keys'`,
+      );
+      return rows[0].share;
+    } finally {
+      await client.end();
+    }
+  }
+
   /** What the whole server has used of the processors, in milliseconds; NaN where it is not on this machine. */
   async cpu() {
     if (process.env.DATABASE_URL) return NaN;

@@ -76,6 +76,30 @@ describe('A delivery', () => {
     gate.open();
     await app.close();
   });
+
+  it('does not lose its lease with an older delivery of the same message in its process', async () => {
+    const app = await startOutboxApp({
+      database,
+      handlers,
+      idempotency: { outbox: { lease: '300ms' } },
+    });
+    const id = await app.add('slow');
+    const older = app.deliver();
+    await gate.arrived();
+    // Due and nobody's, or a heartbeat would renew it before it is claimed.
+    await database.query(
+      `UPDATE idempotency_outbox SET lease_token = gen_random_uuid(), available_at = now() WHERE id = $1`,
+      [id],
+    );
+    const newer = app.deliver();
+    await gate.arrived(2);
+    await until(() => signals[0]!.aborted);
+    expect(signals[1]!.aborted).toBe(false);
+    gate.open();
+    await Promise.all([older, newer]);
+    expect(await messages(database)).toEqual([]);
+    await app.close();
+  });
 });
 
 describe('A delivery whose message another worker has taken over', () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   Injectable,
   Logger,
@@ -13,16 +12,13 @@ import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
 import type { Attempt } from './keys/attempt.js';
 import type { Decision } from './keys/decision.js';
-import type { RememberedKey } from './keys/finished-keys.js';
-import type { KeyName, Reservation } from './keys/key-store.js';
 import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { closeJournal } from './phases/close-journal.js';
 import { PhaseJournal } from './phases/phase-journal.js';
 import { customFingerprint, fingerprint as fingerprintOf } from './request/fingerprint.js';
-import { describe, type IncomingRequest } from './request/incoming-request.js';
+import { describeRequest, type IncomingRequest } from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';
-import { keyTime } from './request/key-time.js';
 import { requestContext, type RequestContext } from './request/request-context.js';
 import { readScope } from './request/scope.js';
 import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
@@ -94,13 +90,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
     context: ExecutionContext,
   ): Decision | Promise<Decision> {
     const claimIn = (scope: string): Decision | Promise<Decision> => {
-      const described = describe(request, this.http.platform.routePattern(request));
+      const described = describeRequest(request, this.http.platform.routePattern(request));
       const { method, route } = described;
       const endpoint = policy.keyspace === 'endpoint' ? `${method} ${route}` : '';
       const name = { scope, endpoint, key };
       if (policy.fingerprint) {
         return Promise.resolve(policy.fingerprint(request, context)).then((custom) =>
-          this.decide(
+          this.reservations.claim(
             name,
             customFingerprint(described, custom),
             policy,
@@ -110,22 +106,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
       }
       const known = this.reservations.recall(name);
       const fingerprint = known ? known.fingerprintOf(described) : fingerprintOf(described);
-      return this.decide(name, fingerprint, policy, known);
+      return this.reservations.claim(name, fingerprint, policy, known);
     };
     const scope = readScope(this.settings.scope, request, context);
     return typeof scope === 'string' ? claimIn(scope) : scope.then(claimIn);
-  }
-
-  private decide(
-    name: KeyName,
-    fingerprint: Buffer,
-    policy: ResolvedPolicy,
-    known: RememberedKey | undefined,
-  ): Decision | Promise<Decision> {
-    return (
-      known?.decide(fingerprint, policy) ??
-      this.reservations.claim(reservationOf(name, fingerprint, policy), policy)
-    );
   }
 
   /** Runs the handler and holds its answer back until the outcome is on record. */
@@ -193,28 +177,6 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.http.platform.send(context.switchToHttp().getResponse(), answer);
     return of(undefined);
   }
-}
-
-function reservationOf(
-  name: KeyName,
-  fingerprint: Buffer,
-  { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
-): Reservation {
-  const { scope, endpoint, key } = name;
-  const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
-  const owner = randomUUID();
-  return {
-    scope,
-    endpoint,
-    key,
-    fingerprint,
-    owner,
-    lease,
-    retention,
-    onAbandoned,
-    onExpired,
-    madeAt,
-  };
 }
 
 /** A callback of the policy threw: the attempt stays unrecorded, so its answer must not leave. */

@@ -1,17 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { faultPoint, mortal } from '../fault-points.js';
 import type { ResolvedPolicy } from '../idempotency.policy.js';
 import type { PhaseRecord } from '../phases/phase-record.js';
 import type { PhaseStore } from '../phases/phase-store.js';
+import { keyTime } from '../request/key-time.js';
 import { storeUnavailable } from '../response/refusals.js';
 import { Attempt } from './attempt.js';
 import { isConnectionLoss, StoreUnavailableError } from './database.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
-import type { FinishedKeys, RememberedKey } from './finished-keys.js';
+import type { FinishedKeys } from './finished-keys.js';
 import type { KeyBatches } from './key-batches.js';
 import type { FoundKey, KeyName, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
+import type { RememberedKey } from './remembered-key.js';
 import type { WaitingRoom } from './waiting-room.js';
 import { withdraw } from './withdrawal.js';
 
@@ -54,8 +57,21 @@ export class Reservations {
     return this.closed ? undefined : this.finished.find(name);
   }
 
+  /** @param known what `recall` returned */
+  claim(
+    name: KeyName,
+    fingerprint: Buffer,
+    policy: ResolvedPolicy,
+    known: RememberedKey | undefined,
+  ): Decision | Promise<Decision> {
+    return (
+      known?.decide(fingerprint, policy) ??
+      this.reserve(reservationOf(name, fingerprint, policy), policy)
+    );
+  }
+
   /** In one function, up to a reservation: every request passes here, and each layer would cost all of them. */
-  async claim(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
+  private async reserve(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
     const claim: Claim = {
       reservation,
       policy,
@@ -162,6 +178,27 @@ export class Reservations {
       },
     });
   }
+}
+
+function reservationOf(
+  { scope, endpoint, key }: KeyName,
+  fingerprint: Buffer,
+  { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
+): Reservation {
+  const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
+  const owner = randomUUID();
+  return {
+    scope,
+    endpoint,
+    key,
+    fingerprint,
+    owner,
+    lease,
+    retention,
+    onAbandoned,
+    onExpired,
+    madeAt,
+  };
 }
 
 const NO_PHASES: readonly PhaseRecord[] = [];

@@ -11,7 +11,7 @@ export interface IncomingRequest {
 }
 
 /** What a retry has to repeat. */
-export function describe(request: IncomingRequest, route: string): FingerprintInput {
+export function describeRequest(request: IncomingRequest, route: string): FingerprintInput {
   return {
     method: request.method,
     route,

@@ -1,7 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { FinishedKeys, RememberedKey } from '../../lib/keys/finished-keys.js';
+import { FinishedKeys } from '../../lib/keys/finished-keys.js';
 import type { FoundKey } from '../../lib/keys/key-store.js';
+import { RememberedKey } from '../../lib/keys/remembered-key.js';
 import { fingerprint, type FingerprintInput } from '../../lib/request/fingerprint.js';
+import { IdempotencyProblem } from '../../lib/response/problems.js';
 
 const LONG = 1_000_000;
 const nameOf = (key: string) => ({ scope: 'ada', endpoint: '', key });
@@ -112,4 +114,14 @@ it.each<[string, Partial<FingerprintInput>]>([
   expect(key.fingerprintOf(again(changes))).toEqual(fingerprint(again(changes)));
   // Nor the other way round.
   expect(key.fingerprintOf(again())).toEqual(fingerprint(request));
+});
+
+it('says of a body without a canonical form what is always said of it', () => {
+  const key = new RememberedKey(finished(), LONG, 0);
+  key.fingerprintOf(request);
+  let deep: object = {};
+  for (let depth = 0; depth < 200_000; depth++) deep = { deep };
+  for (const body of [deep, { amount: 1n }]) {
+    expect(() => key.fingerprintOf(again({ body }))).toThrow(IdempotencyProblem);
+  }
 });

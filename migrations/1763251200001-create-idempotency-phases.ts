@@ -50,9 +50,9 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
         CONSTRAINT "pk_idempotency_phases" PRIMARY KEY ("key_id", "name"),
         CONSTRAINT "fk_idempotency_phases_key" FOREIGN KEY ("key_id")
           REFERENCES ${keys} ("id") ON DELETE CASCADE,
-        CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind IN ('local', 'foreign', 'operation')),
+        CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind = ANY ('{local,foreign,operation}')),
         CONSTRAINT "ck_idempotency_phases_state" CHECK (
-          state IN ('intended', 'withdrawn', 'reconciled', 'finished', 'rejected')
+          state = ANY ('{intended,withdrawn,reconciled,finished,rejected}')
         )
       ) WITH (fillfactor = 75)
     `);

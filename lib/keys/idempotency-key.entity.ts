@@ -15,7 +15,7 @@ import type { KeyStatus } from './key-status.js';
 })
 @Check(
   'ck_idempotency_keys_status',
-  `status IN ('pending', 'in_progress', 'completed', 'failed_retryable', 'unknown', 'expired')`,
+  `status = ANY ('{pending,in_progress,completed,failed_retryable,unknown,expired}')`,
 )
 export class IdempotencyKey {
   /** May be referenced by your own tables, with ON DELETE SET NULL. */

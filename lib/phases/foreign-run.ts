@@ -15,6 +15,7 @@ import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from './phase-record.js';
 import { phaseScope } from './phase-scope.js';
 import type { PhaseBatches } from './phase-batches.js';
+import type { Intent } from './phase-store.js';
 import { isDefinite, rejectionFrom, rejectionOf } from './rejection.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
 import type { Reconcilers, Reconciliation } from './reconciler.js';
@@ -101,22 +102,33 @@ export class ForeignRun<R, T> {
     const { name, position } = this.place;
     const { effectKey, request, keyValidFor } = this;
     const { inDoubt = 'stop' } = this.phase;
-    const intent = { attempt, name, position, effectKey, inDoubt, keyValidFor, request };
-    let intended: { startedAt: Date } | undefined;
-    try {
-      // Repeating it is harmless: the same attempt writes the same intent.
-      intended = await persist(() => this.tools.batches.intend(intent), {
+    const intent: Intent = {
+      attempt,
+      name,
+      position,
+      kind: 'foreign',
+      state: 'intended',
+      effectKey,
+      inDoubt,
+      keyValidFor,
+      request,
+    };
+    // Repeating it is harmless: the same attempt writes the same intent.
+    const intended = await persist(
+      () => this.tools.batches.record(intent),
+      {
         within: attempt.lease,
         again: (error) => isConnectionLoss(error) || isSerializationConflict(error),
-      });
-    } catch (error) {
-      throw this.unrecorded(error);
-    }
+      },
+      (error) => {
+        throw this.unrecorded(error);
+      },
+    );
     if (!intended) {
       attempt.loseLease();
       throw new LeaseLostError(name);
     }
-    this.startedAt = intended.startedAt;
+    this.startedAt = intended.startedAt ?? undefined;
   }
 
   private async call(): Promise<{ result: R } | { error: unknown }> {

@@ -24,10 +24,10 @@ export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecor
 
 /** One phase of one key: what was begun, under which effect key, and what came of it. */
 @Entity('idempotency_phases')
-@Check('ck_idempotency_phases_kind', `kind IN ('local', 'foreign', 'operation')`)
+@Check('ck_idempotency_phases_kind', `kind = ANY ('{local,foreign,operation}')`)
 @Check(
   'ck_idempotency_phases_state',
-  `state IN ('intended', 'withdrawn', 'reconciled', 'finished', 'rejected')`,
+  `state = ANY ('{intended,withdrawn,reconciled,finished,rejected}')`,
 )
 @Index('ix_idempotency_phases_effect', ['effectKey'], { where: 'effect_key IS NOT NULL' })
 export class IdempotencyPhase {

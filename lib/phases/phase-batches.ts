@@ -1,15 +1,10 @@
 import { Gather } from '../keys/gather.js';
-import type { Intent, PhaseEnding, PhaseStore } from './phase-store.js';
-
-/** What a foreign phase asks for at its beginning, and at its end. */
-type Call = { kind: 'intend'; intent: Intent } | { kind: 'finish'; ending: PhaseEnding };
-
-type Result = { startedAt: Date } | boolean | undefined;
+import type { PhaseStep, PhaseStore, RecordedStep } from './phase-store.js';
 
 /** A request has one phase at a time, so that fewer calls come together here than for keys. */
 const FLIGHTS = 1;
 
-/** About what a phase takes in a statement besides its request or result. */
+/** About what a step takes in a statement besides its request or result. */
 const OVERHEAD = 300;
 
 /**
@@ -17,43 +12,20 @@ const OVERHEAD = 300;
  * process: some begin while others end, and they travel together.
  */
 export class PhaseBatches {
-  private readonly calls: Gather<Call, Result>;
+  private readonly steps: Gather<PhaseStep, RecordedStep | undefined>;
 
-  /** @param wait how long a phase waits for its statement to be sent, in milliseconds */
-  constructor(
-    private readonly phases: PhaseStore,
-    wait: number,
-  ) {
-    this.calls = new Gather((batch) => this.send(batch), { wait, weigh, flights: FLIGHTS });
+  /** @param wait how long a step waits for its statement to be sent, in milliseconds */
+  constructor(phases: PhaseStore, wait: number) {
+    this.steps = new Gather((steps) => phases.record(steps), { wait, weigh, flights: FLIGHTS });
   }
 
   /** Undefined: the lease is lost. */
-  intend(intent: Intent): Promise<{ startedAt: Date } | undefined> {
-    return this.calls.call({ kind: 'intend', intent }) as Promise<{ startedAt: Date } | undefined>;
-  }
-
-  /** False: the lease is lost. */
-  finish(ending: PhaseEnding): Promise<boolean> {
-    return this.calls.call({ kind: 'finish', ending }) as Promise<boolean>;
-  }
-
-  private async send(calls: readonly Call[]): Promise<Result[]> {
-    const intents: Intent[] = [];
-    const endings: PhaseEnding[] = [];
-    for (const call of calls) {
-      if (call.kind === 'intend') intents.push(call.intent);
-      else endings.push(call.ending);
-    }
-    const { intended, finished } = await this.phases.record(intents, endings);
-    return calls.map((call) =>
-      call.kind === 'intend'
-        ? intended.get(call.intent.attempt.owner)
-        : finished.has(call.ending.attempt.owner),
-    );
+  record(step: PhaseStep): Promise<RecordedStep | undefined> {
+    return this.steps.call(step);
   }
 }
 
-function weigh(call: Call): number {
-  const text = call.kind === 'intend' ? call.intent.request : call.ending.result;
+function weigh(step: PhaseStep): number {
+  const text = step.state === 'intended' ? step.request : step.result;
   return OVERHEAD + (text?.length ?? 0);
 }

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { Attempt } from '../keys/attempt.js';
 import type { Database } from '../keys/database.js';
-import { parametersFor } from '../keys/given-rows.js';
+import { parametersFor, type Rows } from '../keys/given-rows.js';
 import { PreparedStatement } from '../keys/prepared-statement.js';
 import type { InDoubt, PhaseKind, PhaseRecord, PhaseState } from './phase-record.js';
-import { finishIntendedSql, finishSql, intendAndFinishSql, intendSql } from './phase-statements.js';
+import { recordSql } from './phase-statements.js';
 
 /** In `last_error_code`: nothing is left to do but to answer, should the client come back. */
 export const OPERATION_FINISHED = 'operation_finished';
@@ -17,6 +17,8 @@ export interface Intent {
   attempt: Attempt;
   name: string;
   position: number;
+  kind: 'foreign';
+  state: 'intended';
   effectKey: string;
   inDoubt: InDoubt;
   keyValidFor: number | null;
@@ -33,10 +35,13 @@ export interface PhaseEnding {
   result: string | undefined;
 }
 
-/** What of a batch is on record, by the owner of its attempt. */
-export interface RecordedPhases {
-  intended: Map<string, { startedAt: Date }>;
-  finished: Set<string>;
+/** What a phase has to record: that a call is about to be made, or how it all ended. */
+export type PhaseStep = Intent | PhaseEnding;
+
+/** A step that is on record. */
+export interface RecordedStep {
+  /** Of an intent: when the call was first made. */
+  startedAt: Date | null;
 }
 
 /**
@@ -46,20 +51,15 @@ export interface RecordedPhases {
 export class PhaseStore {
   private readonly phases: string;
   private readonly keys: string;
-  private readonly intendStatement: PreparedStatement;
-  private readonly finishStatement: PreparedStatement;
-  private readonly finishIntendedStatement: PreparedStatement;
-  private readonly intendAndFinishStatement: PreparedStatement;
+  private readonly recordStatement: Record<Rows, PreparedStatement>;
 
   constructor(private readonly database: Database) {
     this.phases = database.table('idempotency_phases');
     this.keys = database.table('idempotency_keys');
-    this.intendStatement = new PreparedStatement(intendSql(this.keys, this.phases));
-    this.finishStatement = new PreparedStatement(finishSql(this.keys, this.phases));
-    this.finishIntendedStatement = new PreparedStatement(finishIntendedSql(this.keys, this.phases));
-    this.intendAndFinishStatement = new PreparedStatement(
-      intendAndFinishSql(this.keys, this.phases),
-    );
+    this.recordStatement = {
+      one: new PreparedStatement(recordSql(this.keys, this.phases, 'one')),
+      many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
+    };
   }
 
   /** What earlier attempts of a key recorded, in order. */
@@ -85,43 +85,32 @@ export class PhaseStore {
   }
 
   /**
-   * Commits the intents of foreign calls, and ends those of other requests that
-   * have nothing else to write; both renew leases. An earlier intent keeps its
-   * effect key and its request, and, unless it is certain that nothing came of
-   * it, the time from which the other system remembers the key. What is missing
-   * from the result has lost its lease.
+   * Commits steps of different requests together and renews their leases. One
+   * result for each, in order; undefined where the lease is lost.
    */
-  async record(
-    intents: readonly Intent[],
-    endings: readonly PhaseEnding[],
-  ): Promise<RecordedPhases> {
-    const statement =
-      endings.length === 0
-        ? this.intendStatement
-        : intents.length === 0
-          ? this.finishIntendedStatement
-          : this.intendAndFinishStatement;
-    const rows = await this.database.query<RecordedRow>(statement, [
-      ...(intents.length > 0 ? intentParameters(intents) : []),
-      ...(endings.length > 0 ? endingParameters(endings) : []),
-    ]);
-    const recorded: RecordedPhases = { intended: new Map(), finished: new Set() };
-    for (const { owner, startedAt, ended } of rows) {
-      if (ended) recorded.finished.add(owner);
-      else recorded.intended.set(owner, { startedAt });
-    }
-    return recorded;
+  async record(steps: readonly PhaseStep[]): Promise<(RecordedStep | undefined)[]> {
+    const count = steps.length === 1 ? 'one' : 'many';
+    const rows = await this.database.query<RecordedRow>(
+      this.recordStatement[count],
+      parametersFor(count, stepParameters(steps)),
+    );
+    const recorded = new Map(rows.map((row) => [row.keyId, row]));
+    // Of two attempts of one key, one has lost its lease.
+    return steps.map(({ attempt }) => {
+      const row = recorded.get(attempt.id);
+      return row?.attempt === attempt.number ? row : undefined;
+    });
   }
 
   /**
    * Ends a phase inside the transaction of its work, so that both commit or
    * neither does. False: the lease is lost, and the transaction must roll back.
    */
-  async finish(tx: EntityManager, ending: PhaseEnding): Promise<boolean> {
+  async recordIn(tx: EntityManager, ending: PhaseEnding): Promise<boolean> {
     const rows = await this.database.queryIn(
       tx.queryRunner!,
-      this.finishStatement,
-      parametersFor('one', [...endingParameters([ending]), [ending.kind], [ending.position]]),
+      this.recordStatement.one,
+      parametersFor('one', stepParameters([ending])),
     );
     return rows.length === 1;
   }
@@ -168,10 +157,9 @@ export class PhaseStore {
   }
 }
 
-interface RecordedRow {
-  owner: string;
-  startedAt: Date;
-  ended: boolean;
+interface RecordedRow extends RecordedStep {
+  keyId: string;
+  attempt: number;
 }
 
 /** SQL's NULL is the one way to store `undefined`. */
@@ -180,34 +168,23 @@ interface PhaseRow extends Omit<PhaseRecord, 'request' | 'result'> {
   result: string | null;
 }
 
-/** In the order of ATTEMPT, INTENT and ENDING in phase-statements.ts. */
-function attemptParameters(phases: readonly { attempt: Attempt; name: string }[]): unknown[][] {
+/** In the order of STEP in phase-statements.ts. */
+function stepParameters(steps: readonly PhaseStep[]): unknown[][] {
   return [
-    phases.map(({ attempt }) => attempt.id),
-    phases.map(({ attempt }) => attempt.owner),
-    phases.map(({ attempt }) => attempt.lease),
-    phases.map(({ attempt }) => attempt.operation?.name ?? null),
-    phases.map(({ attempt }) => attempt.operation?.input ?? null),
-    phases.map(({ name }) => name),
-    phases.map(({ attempt }) => attempt.number),
-  ];
-}
-
-function intentParameters(intents: readonly Intent[]): unknown[][] {
-  return [
-    ...attemptParameters(intents),
-    intents.map((i) => i.position),
-    intents.map((i) => i.effectKey),
-    intents.map((i) => i.inDoubt),
-    intents.map((i) => i.keyValidFor),
-    intents.map((i) => i.request ?? null),
-  ];
-}
-
-function endingParameters(endings: readonly PhaseEnding[]): unknown[][] {
-  return [
-    ...attemptParameters(endings),
-    endings.map((e) => e.state),
-    endings.map((e) => e.result ?? null),
+    steps.map(({ attempt }) => attempt.id),
+    steps.map(({ attempt }) => attempt.owner),
+    steps.map(({ attempt }) => attempt.lease),
+    steps.map(({ attempt }) => attempt.operation?.name ?? null),
+    steps.map(({ attempt }) => attempt.operation?.input ?? null),
+    steps.map(({ name }) => name),
+    steps.map(({ position }) => position),
+    steps.map(({ kind }) => kind),
+    steps.map(({ state }) => state),
+    steps.map(({ attempt }) => attempt.number),
+    steps.map((step) => (step.state === 'intended' ? step.effectKey : null)),
+    steps.map((step) => (step.state === 'intended' ? step.inDoubt : null)),
+    steps.map((step) => (step.state === 'intended' ? step.keyValidFor : null)),
+    steps.map((step) => (step.state === 'intended' ? (step.request ?? null) : null)),
+    steps.map((step) => (step.state === 'intended' ? null : (step.result ?? null))),
   ];
 }

@@ -55,7 +55,7 @@ export class PhaseTransactions {
         result = toJson(value, `The result of phase "${place.name}"`);
         if (!attempt) return;
         const ending = { ...place, attempt, state: 'finished', result } as const;
-        if (!(await this.store.finish(tx, ending))) throw new LeaseLostError(place.name);
+        if (!(await this.store.recordIn(tx, ending))) throw new LeaseLostError(place.name);
         const reached = faultPoint('before_commit', attempt, place);
         if (reached) await reached;
       });
@@ -90,12 +90,13 @@ export class PhaseTransactions {
     state: PhaseEnding['state'],
     result: string | undefined,
   ): Promise<string | undefined> {
-    const ended = await this.batches.finish({ ...place, attempt, state, result });
-    if (!ended) throw new LeaseLostError(place.name);
+    const { name, position, kind } = place;
+    const recorded = await this.batches.record({ attempt, name, position, kind, state, result });
+    if (!recorded) throw new LeaseLostError(name);
     return result;
   }
 
-  private async again(
+  private again(
     { attempt, name }: PhasePlace,
     once: () => Promise<string | undefined>,
   ): Promise<string | undefined> {
@@ -103,36 +104,41 @@ export class PhaseTransactions {
     let lost = false;
     // From the first failure on: work that takes longer than that is tried again all the same.
     let deadline: number | undefined;
-    try {
-      return await persist(
-        async () => {
-          // The reply to the commit may have been lost, and not the commit.
-          const ended = lost && attempt ? await this.store.endOf(attempt, name) : undefined;
-          return ended ? ended.result : await once();
+    return persist(
+      () => (lost && attempt ? this.unlessEnded(attempt, name, once) : once()),
+      {
+        within: Infinity,
+        again: (error) => {
+          if (error instanceof WorkError) return false;
+          // Also where it took too long: it may still be at work, or have been.
+          const disconnected =
+            attempt !== undefined &&
+            (isConnectionLoss(error) || error instanceof StoreUnavailableError);
+          lost ||= disconnected;
+          deadline ??= performance.now() + patience;
+          const again = disconnected || isSerializationConflict(error) || isUnprepared(error);
+          return again && performance.now() < deadline;
         },
-        {
-          within: Infinity,
-          again: (error) => {
-            if (error instanceof WorkError) return false;
-            // Also where it took too long: it may still be at work, or have been.
-            const disconnected =
-              attempt !== undefined &&
-              (isConnectionLoss(error) || error instanceof StoreUnavailableError);
-            lost ||= disconnected;
-            deadline ??= performance.now() + patience;
-            const again = disconnected || isSerializationConflict(error) || isUnprepared(error);
-            return again && performance.now() < deadline;
-          },
-        },
-      );
-    } catch (error) {
-      if (error instanceof WorkError) throw error.cause;
-      if (error instanceof LeaseLostError) attempt?.loseLease();
-      if (!isConnectionLoss(error)) throw error;
-      throw new StoreUnavailableError(`The connection was lost in phase "${name}".`, {
-        cause: error,
-      });
-    }
+      },
+      (error) => {
+        if (error instanceof WorkError) throw error.cause;
+        if (error instanceof LeaseLostError) attempt?.loseLease();
+        if (!isConnectionLoss(error)) throw error;
+        throw new StoreUnavailableError(`The connection was lost in phase "${name}".`, {
+          cause: error,
+        });
+      },
+    );
+  }
+
+  /** The reply to the commit may have been lost, and not the commit. */
+  private async unlessEnded(
+    attempt: Attempt,
+    name: string,
+    once: () => Promise<string | undefined>,
+  ): Promise<string | undefined> {
+    const ended = await this.store.endOf(attempt, name);
+    return ended ? ended.result : once();
   }
 }
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { Database } from '../../lib/keys/database.js';
-import { KeyStore } from '../../lib/keys/key-store.js';
+import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import { PhaseBatches } from '../../lib/phases/phase-batches.js';
 import { PhaseStore, type Intent, type PhaseEnding } from '../../lib/phases/phase-store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -33,9 +33,13 @@ async function begin(): Promise<Attempt> {
   const reservation = reservationOf(randomUUID());
   const [reserved] = await keys.reserve([reservation]);
   if (reserved?.kind !== 'reserved') throw new Error('The key was taken.');
+  return attemptAt(reservation, reserved.id, 1);
+}
+
+function attemptAt(reservation: Reservation, id: string, number: number): Attempt {
   return new Attempt(reservation, {} as never, {
-    id: reserved.id,
-    number: 1,
+    id,
+    number,
     recoveryPoint: 'started',
     recorded: [],
   });
@@ -45,6 +49,8 @@ const intentOf = (attempt: Attempt): Intent => ({
   attempt,
   name: 'charged',
   position: 1,
+  kind: 'foreign',
+  state: 'intended',
   effectKey: randomUUID(),
   inDoubt: 'stop',
   keyValidFor: null,
@@ -74,53 +80,64 @@ const FINISHED = { state: 'finished', result: { paid: true }, recoveryPoint: 'ch
 
 it('records intents and ends in one statement', async () => {
   const [ending, beginning] = [await begin(), await begin()];
-  await phases.record([intentOf(ending)], []);
-  const { intended, finished } = await phases.record([intentOf(beginning)], [endingOf(ending)]);
-  expect([...intended.keys()]).toEqual([beginning.owner]);
-  expect(intended.get(beginning.owner)!.startedAt).toBeInstanceOf(Date);
-  expect([...finished]).toEqual([ending.owner]);
+  await phases.record([intentOf(ending)]);
+  const [begun, ended] = await phases.record([intentOf(beginning), endingOf(ending)]);
+  expect(begun!.startedAt).toBeInstanceOf(Date);
+  expect(ended).toBeDefined();
   expect(await stateOf(beginning)).toEqual(INTENDED);
   expect(await stateOf(ending)).toEqual(FINISHED);
 });
 
 it('does not let a lost lease cost others anything, and writes nothing for it', async () => {
-  const attempts = [await begin(), await begin(), await begin(), await begin()];
-  const [ends, endsTooLate, begins, beginsTooLate] = attempts as [
-    Attempt,
-    Attempt,
-    Attempt,
-    Attempt,
-  ];
-  await phases.record([intentOf(ends), intentOf(endsTooLate)], []);
+  const ends = await begin();
+  const endsTooLate = await begin();
+  const begins = await begin();
+  const beginsTooLate = await begin();
+  await phases.record([intentOf(ends), intentOf(endsTooLate)]);
   await dataSource.query('UPDATE idempotency_keys SET owner = $1 WHERE id = ANY($2)', [
     randomUUID(),
     [endsTooLate.id, beginsTooLate.id],
   ]);
 
-  const { intended, finished } = await phases.record(
-    [intentOf(beginsTooLate), intentOf(begins)],
-    [endingOf(endsTooLate), endingOf(ends)],
-  );
-  expect([...intended.keys()]).toEqual([begins.owner]);
-  expect([...finished]).toEqual([ends.owner]);
+  const recorded = await phases.record([
+    intentOf(beginsTooLate),
+    intentOf(begins),
+    endingOf(endsTooLate),
+    endingOf(ends),
+  ]);
+  expect(recorded.map((step) => step !== undefined)).toEqual([false, true, false, true]);
   expect(await stateOf(ends)).toEqual(FINISHED);
   expect(await stateOf(begins)).toEqual(INTENDED);
   expect(await stateOf(endsTooLate)).toEqual(INTENDED);
   expect(await stateOf(beginsTooLate)).toMatchObject({ state: null, recoveryPoint: 'started' });
 });
 
-it('ends nothing that was never intended', async () => {
+it('tells an attempt from its successor in the same statement', async () => {
+  const first = await begin();
+  const owner = randomUUID();
+  await dataSource.query('UPDATE idempotency_keys SET owner = $1, attempt = 2 WHERE id = $2', [
+    owner,
+    first.id,
+  ]);
+  const second = attemptAt(reservationOf(first.key, { owner }), first.id, 2);
+  const recorded = await phases.record([intentOf(first), intentOf(second)]);
+  expect(recorded).toEqual([undefined, expect.objectContaining({ attempt: 2 })]);
+});
+
+it('changes nothing that has ended for good', async () => {
   const attempt = await begin();
-  const { finished } = await phases.record([], [endingOf(attempt)]);
-  expect(finished.size).toBe(0);
-  expect(await stateOf(attempt)).toMatchObject({ state: null });
+  await phases.record([intentOf(attempt)]);
+  await phases.record([endingOf(attempt)]);
+  expect(await phases.record([intentOf(attempt)])).toEqual([undefined]);
+  expect(await phases.record([{ ...endingOf(attempt), state: 'rejected' }])).toEqual([undefined]);
+  expect(await stateOf(attempt)).toEqual(FINISHED);
 });
 
 it('gives each caller its own result', async () => {
   const attempts = await Promise.all(Array.from({ length: 20 }, begin));
   const batches = new PhaseBatches(phases, 10_000);
   const half = attempts.slice(0, 10);
-  await Promise.all(half.map((attempt) => batches.intend(intentOf(attempt))));
+  await Promise.all(half.map((attempt) => batches.record(intentOf(attempt))));
   const lost = half[3]!;
   await dataSource.query('UPDATE idempotency_keys SET owner = $1 WHERE id = $2', [
     randomUUID(),
@@ -128,11 +145,13 @@ it('gives each caller its own result', async () => {
   ]);
   const results = await Promise.all(
     attempts.map((attempt, index) =>
-      index < 10 ? batches.finish(endingOf(attempt)) : batches.intend(intentOf(attempt)),
+      batches.record(index < 10 ? endingOf(attempt) : intentOf(attempt)),
     ),
   );
-  expect(results.slice(0, 10)).toEqual(half.map((attempt) => attempt !== lost));
-  for (const intended of results.slice(10)) {
-    expect(intended).toEqual({ startedAt: expect.any(Date) });
+  for (const [index, result] of results.entries()) {
+    const attempt = attempts[index]!;
+    const expected = { keyId: attempt.id, startedAt: index < 10 ? null : expect.any(Date) };
+    if (attempt === lost) expect(result).toBeUndefined();
+    else expect(result).toMatchObject(expected);
   }
 });

@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import type { Platform } from '../support/platforms.js';
-import { startPostgresProxy } from '../support/postgres-proxy.js';
+import { nth, startPostgresProxy } from '../support/postgres-proxy.js';
 import { startRides, type World } from './rides.js';
 import { StatementFaults } from './statement-faults.js';
 
@@ -44,9 +44,8 @@ export async function startDisturbedRides(
     disturb(disturbance, number) {
       if (disturbance === 'ends before the statement') return faults.terminate(number, 'before');
       if (disturbance === 'ends after the statement') return faults.terminate(number, 'after');
-      let sent = 0;
       let lost = false;
-      void proxy.loseReply({ test: () => ++sent === number }).then(() => (lost = true));
+      void proxy.loseReply(nth(number)).then(() => (lost = true));
       return { happened: () => lost };
     },
     async close() {

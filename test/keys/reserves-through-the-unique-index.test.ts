@@ -2,19 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
-
-interface PlanNode {
-  'Node Type': string;
-  'Index Name'?: string;
-  'Relation Name'?: string;
-  'Conflict Resolution'?: string;
-  'Conflict Arbiter Indexes'?: string[];
-  Plans?: PlanNode[];
-}
-
-function nodesOf(plan: PlanNode): PlanNode[] {
-  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-}
+import { planOf, readsOf, type PlanNode } from '../support/plans.js';
 
 describe('The plan of the reservation', () => {
   let database: TestDatabase;
@@ -40,7 +28,7 @@ describe('The plan of the reservation', () => {
 
   async function explain({ sql, parameters }: OpenKeyStore['sent'][number]): Promise<PlanNode[]> {
     const [row] = await database.query(`EXPLAIN (FORMAT JSON) ${sql}`, parameters);
-    return nodesOf(row!['QUERY PLAN'][0].Plan as PlanNode);
+    return planOf(row);
   }
 
   async function expectUniqueIndexOnly(wanted: number): Promise<void> {
@@ -50,18 +38,10 @@ describe('The plan of the reservation', () => {
       'Conflict Resolution': 'NOTHING',
       'Conflict Arbiter Indexes': ['uq_idempotency_keys'],
     });
-    expect(readsIn(reserve)).toEqual([]);
-    expect(readsIn(lookUp)).toMatchObject([
+    expect(readsOf(reserve, 'idempotency_keys')).toEqual([]);
+    expect(readsOf(lookUp, 'idempotency_keys')).toMatchObject([
       { 'Node Type': 'Index Scan', 'Index Name': 'uq_idempotency_keys' },
     ]);
-  }
-
-  function readsIn(nodes: PlanNode[]): PlanNode[] {
-    return nodes.filter(
-      (node) =>
-        node['Node Type'].includes('Scan') &&
-        (node['Relation Name'] === 'idempotency_keys' || node['Index Name'] !== undefined),
-    );
   }
 
   it('uses the unique index on an empty table without statistics', async () => {

@@ -31,6 +31,12 @@ export interface Held {
 /** A regular expression, or anything else that tells the statement that is meant. */
 export type StatementPattern = Pick<RegExp, 'test'>;
 
+/** The first, second, … statement that fits: what differs by its parameters only is told by its turn. */
+export function nth(number: number, pattern: StatementPattern = /^/): StatementPattern {
+  let count = 0;
+  return { test: (sql) => pattern.test(sql) && ++count === number };
+}
+
 interface Rule {
   pattern: StatementPattern;
   at: 'statement' | 'reply';

@@ -1,5 +1,5 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { QueryRunner } from 'typeorm';
+import { requestContext } from '../request/request-context.js';
 import type { PhaseKind } from './phase-record.js';
 
 /** The phase around the running code. */
@@ -13,14 +13,14 @@ export interface PhaseScope {
   requests: number;
 }
 
-const storage = new AsyncLocalStorage<PhaseScope>();
-
+/** A part of the request's context: a storage of its own would cost every promise of the process. */
 export const phaseScope = {
-  run<T>(scope: PhaseScope, work: () => T): T {
-    return storage.run(scope, work);
+  /** Inside an idempotent handler. */
+  run<T>(phase: PhaseScope, work: () => T): T {
+    return requestContext.run({ ...requestContext.current!, phase }, work);
   },
 
   get current(): PhaseScope | undefined {
-    return storage.getStore();
+    return requestContext.current?.phase;
   },
 };

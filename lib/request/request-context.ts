@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attempt } from '../keys/attempt.js';
 import type { PhaseJournal } from '../phases/phase-journal.js';
+import type { PhaseScope } from '../phases/phase-scope.js';
 import type { UsageGuard } from '../phases/usage-guard.js';
 
 /** What surrounds the code of an idempotent handler. */
@@ -12,6 +13,8 @@ export interface RequestContext {
   route: string;
   /** What watches for misuse of phases; undefined where nothing does. */
   guard: UsageGuard | undefined;
+  /** The phase that the code is part of, if it is. */
+  phase?: PhaseScope;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();

@@ -1,5 +1,6 @@
 import { Progress } from './progress.mjs';
 import { CpuProfile } from './report/cpu-profile.mjs';
+import { writeResults } from './report/files.mjs';
 import { figure, table } from './report/format.mjs';
 import { Stage } from './setup/stage.mjs';
 
@@ -41,16 +42,23 @@ export async function profile(name) {
     const heapOnly = await stage.database.heapOnlyUpdates();
     progress.end();
 
-    console.log(`${name}: ${figure(result.perSecond)} requests/s, p50 ${figure(result.p50)} ms`);
-    console.log(`The process was idle for ${cpu.idle} of the time. Of the rest:\n`);
-    console.log(table(['function, alone', 'share'], cpu.alone()));
-    console.log();
-    console.log(table(['function of ours, with what it calls', 'share'], cpu.withCallees()));
-    console.log();
-    console.log(table(['package, alone', 'share'], cpu.packages()));
-    console.log(observed ? '\nIn PostgreSQL, per call:\n' : '\nNo statistics of PostgreSQL.');
-    if (observed) console.log(table(STATEMENT_COLUMNS, statements));
-    console.log(`\nUpdates of keys that touched no index: ${figure(heapOnly * 100)} %`);
+    const sections = [
+      `\`npm run bench -- --profile=${name}\`: ${figure(result.perSecond)} requests/s, p50 ${figure(result.p50)} ms.`,
+      `The server's process was idle for ${cpu.idle} of the time. Of the rest:`,
+      table(['function, alone', 'share'], cpu.alone()),
+      table(['function of ours, with what it calls', 'share'], cpu.withCallees()),
+      table(['package, alone', 'share'], cpu.packages()),
+      ...(observed
+        ? ['In PostgreSQL, per call:', table(STATEMENT_COLUMNS, statements)]
+        : ['No statistics of PostgreSQL.']),
+      `Updates of keys that touched no index: ${figure(heapOnly * 100)} %`,
+    ];
+    const markdown = sections.join('\n\n');
+    console.log(markdown);
+    const file = await writeResults(`profile-${name}`, {
+      markdown: `# Profile: ${name}\n\n${markdown}`,
+    });
+    console.log(`\nWritten to ${file}.`);
   } finally {
     await stage.strike();
   }

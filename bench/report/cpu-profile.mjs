@@ -3,7 +3,7 @@ const MOST_ROWS = 30;
 /**
  * @typedef {object} Frame
  * @property {string} title
- * @property {string} owner the package, or the folder of the library
+ * @property {string} owner the package, the module of Node, or the folder of the library
  * @property {number} time spent in it alone
  * @property {number[]} callees
  */
@@ -87,7 +87,8 @@ function placeOf(url) {
   }
   const installed = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(.*)$/.exec(url);
   if (installed) return { file: `${installed[1]}/${installed[2]}`, owner: `${installed[1]}` };
-  return { file: url || '(native)', owner: url.startsWith('node:') ? 'node' : '(native)' };
+  const builtIn = /^node:(?:internal\/)?[^/]+/.exec(url)?.[0].replace('internal/', '');
+  return { file: url || '(native)', owner: builtIn ?? '(native)' };
 }
 
 /** @param {number} part */

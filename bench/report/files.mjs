@@ -7,14 +7,16 @@ const RESULTS = new URL('../results/', import.meta.url);
  * Written the way the rest of the repository is formatted.
  *
  * @param {string} name
- * @param {{ markdown: string, json: object, svg: string }} contents
+ * @param {{ markdown: string, json?: object, svg?: string }} contents
  */
 export async function writeResults(name, { markdown, json, svg }) {
   await mkdir(RESULTS, { recursive: true });
   const write = (/** @type {string} */ ending, /** @type {string} */ text) =>
     writeFile(new URL(`${name}.${ending}`, RESULTS), text);
   await write('md', await format(markdown, { parser: 'markdown', printWidth: 100 }));
-  await write('json', await format(JSON.stringify(json), { parser: 'json', printWidth: 100 }));
-  await write('svg', svg);
+  if (json) {
+    await write('json', await format(JSON.stringify(json), { parser: 'json', printWidth: 100 }));
+  }
+  if (svg) await write('svg', svg);
   return `bench/results/${name}.md`;
 }

@@ -15,6 +15,7 @@ export class RememberedKey {
   private body: string | undefined;
   private fingerprint: Buffer | undefined;
   private recognises = true;
+  private last: { fingerprint: Buffer; policy: object; decision: Decision } | undefined;
 
   constructor(
     readonly key: FoundKey,
@@ -27,8 +28,14 @@ export class RememberedKey {
     fingerprint: Buffer,
     policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch'>,
   ): Decision | undefined {
+    // A finished key stays as it is, so the same question has the same answer.
+    if (this.last?.fingerprint === fingerprint && this.last.policy === policy) {
+      return this.last.decision;
+    }
     const step = decide(this.key, { fingerprint, owner: NOBODY }, policy);
-    return isDecision(step) ? step : undefined;
+    if (!isDecision(step)) return undefined;
+    this.last = { fingerprint, policy, decision: step };
+    return step;
   }
 
   /** A client repeats a request letter for letter, and then there is nothing to compute. */

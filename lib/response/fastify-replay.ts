@@ -45,8 +45,9 @@ export class FastifyReplay {
     if (this.failed) return next();
     const { reply, answer } = this;
     reply.raw.statusCode = answer.status;
-    const surroundings = copyHeaders(reply.getHeaders());
-    resetHeaders(new ReplyHeaders(reply), headersOfAnotherAnswer(surroundings, answer.headers));
+    const current = reply.getHeaders();
+    const wanted = headersOfAnotherAnswer(copyHeaders(current), answer.headers);
+    resetHeaders(new ReplyHeaders(reply), wanted, current);
     next(null, this.payload);
   }
 

@@ -57,8 +57,11 @@ export function headersOfAnotherAnswer(surroundings: Headers, answer: Headers): 
 }
 
 /** Makes the response carry exactly these headers. What is right already keeps its spelling. */
-export function resetHeaders(target: HeaderTarget, wanted: Headers): void {
-  const current = target.getHeaders();
+export function resetHeaders(
+  target: HeaderTarget,
+  wanted: Headers,
+  current = target.getHeaders(),
+): void {
   for (const name in current) {
     if (!Object.hasOwn(wanted, name)) target.removeHeader(name);
   }

@@ -1,12 +1,14 @@
+import { cpus } from 'node:os';
 import { summarize } from './statistics.mjs';
 
 /** @typedef {import('./setup/server.mjs').Server} Server */
 
 /**
- * @typedef {object} Sample all but the first three are per request
+ * @typedef {object} Sample all but the first four are per request
  * @property {number} perSecond requests
  * @property {number} p50 milliseconds
  * @property {number} p99 milliseconds
+ * @property {number} busy the share of all cores that anybody used, the system included
  * @property {number} cpu milliseconds of the Node processes
  * @property {number} databaseCpu milliseconds of PostgreSQL; NaN where it is on another machine
  * @property {number} loadCpu milliseconds of the load generator
@@ -30,7 +32,9 @@ export async function takeSample({ database, load }, servers, job) {
   const logBefore = await database.writtenLog();
   const databaseBefore = await database.cpu();
   const ports = servers.map(({ port }) => port);
+  const coresBefore = coreTimes();
   const { total, perSecond, p50, p99, cpu = NaN } = await load.run({ ...job, ports });
+  const coresAfter = coreTimes();
   const databaseAfter = await database.cpu();
   const logAfter = await database.writtenLog();
   const after = await usageOf(servers);
@@ -39,6 +43,7 @@ export async function takeSample({ database, load }, servers, job) {
     perSecond,
     p50,
     p99,
+    busy: 1 - (coresAfter.idle - coresBefore.idle) / (coresAfter.all - coresBefore.all),
     cpu: (after.cpu - before.cpu) / total,
     databaseCpu: usesDatabase ? (databaseAfter - databaseBefore) / total : 0,
     loadCpu: cpu / total,
@@ -46,6 +51,15 @@ export async function takeSample({ database, load }, servers, job) {
     transactions: (after.transactions - before.transactions) / total,
     log: usesDatabase ? (logAfter - logBefore) / total : 0,
   };
+}
+
+function coreTimes() {
+  const sum = { idle: 0, all: 0 };
+  for (const { times } of cpus()) {
+    sum.idle += times.idle;
+    for (const time of Object.values(times)) sum.all += time;
+  }
+  return sum;
 }
 
 /**

@@ -1,6 +1,5 @@
 import { takeSample, valuesOf } from '../sample.mjs';
 
-const ROUNDS = 3;
 const DURATION = 2_000;
 const WARM_UP = 1_000;
 
@@ -17,9 +16,10 @@ const WARM_UP = 1_000;
  * @param {import('../setup/stage.mjs').Stage} stage
  * @param {import('../progress.mjs').Progress} progress
  * @param {Case[]} cases
+ * @param {number} [rounds]
  * @returns {Promise<(Case & { values: import('../sample.mjs').Values, samples: import('../sample.mjs').Sample[] })[]>}
  */
-export async function interleave(stage, progress, cases) {
+export async function interleave(stage, progress, cases, rounds = 3) {
   const taken = cases.map((each) => ({ ...each, samples: /** @type {any[]} */ ([]) }));
   for (const { servers, job } of cases) {
     const ports = servers.map(({ port }) => port);
@@ -27,9 +27,9 @@ export async function interleave(stage, progress, cases) {
     if (whole.replay) await stage.load.run({ ...whole, kind: 'finish' });
     await stage.load.run({ ...whole, duration: WARM_UP });
   }
-  for (let round = 1; round <= ROUNDS; round++) {
+  for (let round = 1; round <= rounds; round++) {
     for (const { label, servers, job, samples } of taken) {
-      progress.step(`round ${round} of ${ROUNDS}: ${label}`);
+      progress.step(`round ${round} of ${rounds}: ${label}`);
       samples.push(await takeSample(stage, servers, jobOf(job)));
     }
   }

@@ -62,6 +62,7 @@ export function measures(unit, rows) {
       unit,
       'p50 ms',
       'p99 ms',
+      'cores busy',
       'CPU ms',
       'of PostgreSQL',
       'of the load',
@@ -75,12 +76,13 @@ export function measures(unit, rows) {
             label,
             withSpread(values.perSecond),
             ...[values.p50, values.p99].map(({ median }) => figure(median)),
+            `${Math.round(values.busy.median * 100)} %`,
             ...[values.cpu, values.databaseCpu, values.loadCpu].map(({ median }) => figure(median)),
             ...[values.statements, values.transactions, values.log].map(({ median }) =>
               figure(median),
             ),
           ]
-        : [label, `${failure}`, ...Array(8).fill('')],
+        : [label, `${failure}`, ...Array(9).fill('')],
     ),
   );
 }
@@ -89,7 +91,7 @@ export function measures(unit, rows) {
 function notes({ roundTrips, transactions }) {
   const { select, insert, update } = roundTrips;
   return [
-    'CPU (of the Node process, of PostgreSQL and of the load generator), statements, transactions and write-ahead log are per request.',
+    'Cores busy is the share of all cores that anybody used. CPU (of the Node process, of PostgreSQL and of the load generator), statements, transactions and write-ahead log are per request.',
     `A trip to the database through the same pool: SELECT 1 ${withSpread(select)} ms, INSERT ${withSpread(insert)} ms, UPDATE ${withSpread(update)} ms.`,
     `Transactions of the whole run: the drivers counted ${figure(transactions.sent)}, PostgreSQL ${figure(transactions.committed)}.`,
   ].join('\n');

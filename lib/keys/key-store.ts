@@ -8,8 +8,8 @@ import {
   recordedSql,
   reserveAndFinishSql,
   reserveSql,
-  RESPONSE_VERSION,
 } from './key-statements.js';
+import { finishParameters, reserveParameters, toFound, type LookUpRow } from './key-rows.js';
 import type { KeyStatus } from './key-status.js';
 import { PreparedStatement } from './prepared-statement.js';
 
@@ -368,57 +368,4 @@ interface FinishedRow extends RecordedEnding {
 
 function unread(wanted: readonly unknown[]): (error: unknown) => ReserveResult[] {
   return (error) => wanted.map(() => ({ kind: 'unread', error }));
-}
-
-function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
-  return [
-    wanted.map((w) => w.scope),
-    wanted.map((w) => w.endpoint),
-    wanted.map((w) => w.key),
-    wanted.map((w) => w.fingerprint),
-    wanted.map((w) => w.owner),
-    wanted.map((w) => w.lease),
-    wanted.map((w) => w.retention),
-    wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
-    wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
-    wanted.map((w) => w.madeAt ?? null),
-  ];
-}
-
-function finishParameters(endings: readonly Ending[]): unknown[][] {
-  return [
-    endings.map((e) => e.id),
-    endings.map((e) => e.owner),
-    endings.map((e) => e.status),
-    endings.map((e) => e.responseStatus),
-    endings.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
-    endings.map((e) => e.responseBody),
-    endings.map((e) => e.errorCode),
-    endings.map((e) => e.retention),
-    endings.map((e) => e.resumeIn),
-  ];
-}
-
-interface LookUpRow extends Omit<FoundKey, 'answer' | 'pastRetention'> {
-  stale: boolean;
-  responseVersion: number | null;
-  responseHeaders: Record<string, string | string[]> | null;
-  responseBody: Buffer | null;
-}
-
-function toFound(row: LookUpRow): ReserveResult {
-  if (row.id === null) return { kind: row.stale ? 'stale' : 'missed' };
-  const { responseVersion, responseStatus, responseHeaders, responseBody } = row;
-  const readable =
-    responseVersion === RESPONSE_VERSION && responseStatus !== null && responseBody !== null;
-  return {
-    kind: 'found',
-    key: {
-      ...row,
-      pastRetention: row.expiresIn !== null && row.expiresIn <= 0,
-      answer: readable
-        ? { status: responseStatus, headers: responseHeaders ?? {}, body: responseBody }
-        : undefined,
-    },
-  };
 }

@@ -1,0 +1,59 @@
+// Between what the store is asked and tells, and the columns of its statements.
+import { RESPONSE_VERSION } from './key-statements.js';
+import type { Ending, FoundKey, Reservation, ReserveResult } from './key-store.js';
+
+/** In the order of RESERVATION in key-statements.ts. */
+export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
+  return [
+    wanted.map((w) => w.scope),
+    wanted.map((w) => w.endpoint),
+    wanted.map((w) => w.key),
+    wanted.map((w) => w.fingerprint),
+    wanted.map((w) => w.owner),
+    wanted.map((w) => w.lease),
+    wanted.map((w) => w.retention),
+    wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
+    wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
+    wanted.map((w) => w.madeAt ?? null),
+  ];
+}
+
+/** In the order of ENDING there. */
+export function finishParameters(endings: readonly Ending[]): unknown[][] {
+  return [
+    endings.map((e) => e.id),
+    endings.map((e) => e.owner),
+    endings.map((e) => e.status),
+    endings.map((e) => e.responseStatus),
+    endings.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
+    endings.map((e) => e.responseBody),
+    endings.map((e) => e.errorCode),
+    endings.map((e) => e.retention),
+    endings.map((e) => e.resumeIn),
+  ];
+}
+
+/** What the look-up returns; all but `stale` is null where there is no such key. */
+export interface LookUpRow extends Omit<FoundKey, 'answer' | 'pastRetention'> {
+  stale: boolean;
+  responseVersion: number | null;
+  responseHeaders: Record<string, string | string[]> | null;
+  responseBody: Buffer | null;
+}
+
+export function toFound(row: LookUpRow): ReserveResult {
+  if (row.id === null) return { kind: row.stale ? 'stale' : 'missed' };
+  const { responseVersion, responseStatus, responseHeaders, responseBody } = row;
+  const readable =
+    responseVersion === RESPONSE_VERSION && responseStatus !== null && responseBody !== null;
+  return {
+    kind: 'found',
+    key: {
+      ...row,
+      pastRetention: row.expiresIn !== null && row.expiresIn <= 0,
+      answer: readable
+        ? { status: responseStatus, headers: responseHeaders ?? {}, body: responseBody }
+        : undefined,
+    },
+  };
+}

@@ -1,10 +1,10 @@
 import { Gather } from '../keys/gather.js';
-import type { PhaseStep, PhaseStore, RecordedStep } from './phase-store.js';
+import type { PhaseEntry, PhaseStore, RecordedEntry } from './phase-store.js';
 
 /** A request has one phase at a time, so that fewer calls come together here than for keys. */
 const FLIGHTS = 1;
 
-/** About what a step takes in a statement besides its request or result. */
+/** About what an entry takes in a statement besides its request or result. */
 const OVERHEAD = 300;
 
 /**
@@ -12,20 +12,24 @@ const OVERHEAD = 300;
  * process: some begin while others end, and they travel together.
  */
 export class PhaseBatches {
-  private readonly steps: Gather<PhaseStep, RecordedStep | undefined>;
+  private readonly entries: Gather<PhaseEntry, RecordedEntry | undefined>;
 
-  /** @param wait how long a step waits for its statement to be sent, in milliseconds */
+  /** @param wait how long an entry waits for its statement to be sent, in milliseconds */
   constructor(phases: PhaseStore, wait: number) {
-    this.steps = new Gather((steps) => phases.record(steps), { wait, weigh, flights: FLIGHTS });
+    this.entries = new Gather((entries) => phases.record(entries), {
+      wait,
+      weigh,
+      flights: FLIGHTS,
+    });
   }
 
   /** Undefined: the lease is lost. */
-  record(step: PhaseStep): Promise<RecordedStep | undefined> {
-    return this.steps.call(step);
+  record(entry: PhaseEntry): Promise<RecordedEntry | undefined> {
+    return this.entries.call(entry);
   }
 }
 
-function weigh(step: PhaseStep): number {
-  const text = step.state === 'intended' ? step.request : step.result;
+function weigh(entry: PhaseEntry): number {
+  const text = entry.state === 'intended' ? entry.request : entry.result;
   return OVERHEAD + (text?.length ?? 0);
 }

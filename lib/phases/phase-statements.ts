@@ -1,8 +1,8 @@
 // The statement of every phase.
 import { givenRows, type GivenColumns, type Rows } from '../keys/given-rows.js';
 
-/** What a step is given, in the order of the parameters. */
-const STEP: GivenColumns = {
+/** What an entry is given, in the order of the parameters. */
+const ENTRY: GivenColumns = {
   id: 'bigint',
   owner: 'uuid',
   lease: 'float8',
@@ -21,11 +21,11 @@ const STEP: GivenColumns = {
 };
 
 /**
- * Records steps of phases: the intent of a foreign call, or how a phase ended.
+ * Records entries of phases: the intent of a foreign call, or how a phase ended.
  *
  * The fence comes first. It touches the rows of the keys by id, owner and status,
  * and renews their leases: an attempt that lost its key writes nothing. The first
- * step of a resumable operation stores what a worker needs to go on, and only a
+ * entry of a resumable operation stores what a worker needs to go on, and only a
  * finished phase is a recovery point.
  *
  * An earlier intent keeps its effect key and its request, and, unless it is
@@ -36,12 +36,12 @@ export function recordSql(keys: string, phases: string, rows: Rows): string {
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
   return `WITH fence AS (
       UPDATE ${keys} k
-      SET locked_until = clock_timestamp() + s.lease * interval '1 millisecond',
-          operation = coalesce(k.operation, s.operation), input = coalesce(k.input, s.input::json),
-          recovery_point = CASE WHEN s.state = 'finished' THEN s.name ELSE k.recovery_point END
-      FROM ${givenRows(rows, STEP, 's')}
-      WHERE k.id = s.id AND k.owner = s.owner AND k.status = 'in_progress'
-      RETURNING s.*
+      SET locked_until = clock_timestamp() + e.lease * interval '1 millisecond',
+          operation = coalesce(k.operation, e.operation), input = coalesce(k.input, e.input::json),
+          recovery_point = CASE WHEN e.state = 'finished' THEN e.name ELSE k.recovery_point END
+      FROM ${givenRows(rows, ENTRY, 'e')}
+      WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
+      RETURNING e.*
     )
     INSERT INTO ${phases} AS p
       (key_id, name, position, kind, state, attempt,

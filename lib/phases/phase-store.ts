@@ -36,10 +36,10 @@ export interface PhaseEnding {
 }
 
 /** What a phase has to record: that a call is about to be made, or how it all ended. */
-export type PhaseStep = Intent | PhaseEnding;
+export type PhaseEntry = Intent | PhaseEnding;
 
-/** A step that is on record. */
-export interface RecordedStep {
+/** An entry that is on record. */
+export interface RecordedEntry {
   /** Of an intent: when the call was first made. */
   startedAt: Date | null;
 }
@@ -85,18 +85,18 @@ export class PhaseStore {
   }
 
   /**
-   * Commits steps of different requests together and renews their leases. One
+   * Commits entries of different requests together and renews their leases. One
    * result for each, in order; undefined where the lease is lost.
    */
-  async record(steps: readonly PhaseStep[]): Promise<(RecordedStep | undefined)[]> {
-    const count = steps.length === 1 ? 'one' : 'many';
+  async record(entries: readonly PhaseEntry[]): Promise<(RecordedEntry | undefined)[]> {
+    const count = entries.length === 1 ? 'one' : 'many';
     const rows = await this.database.query<RecordedRow>(
       this.recordStatement[count],
-      parametersFor(count, stepParameters(steps)),
+      parametersFor(count, entryParameters(entries)),
     );
     const recorded = new Map(rows.map((row) => [row.keyId, row]));
     // Of two attempts of one key, one has lost its lease.
-    return steps.map(({ attempt }) => {
+    return entries.map(({ attempt }) => {
       const row = recorded.get(attempt.id);
       return row?.attempt === attempt.number ? row : undefined;
     });
@@ -110,7 +110,7 @@ export class PhaseStore {
     const rows = await this.database.queryIn(
       tx.queryRunner!,
       this.recordStatement.one,
-      parametersFor('one', stepParameters([ending])),
+      parametersFor('one', entryParameters([ending])),
     );
     return rows.length === 1;
   }
@@ -157,7 +157,7 @@ export class PhaseStore {
   }
 }
 
-interface RecordedRow extends RecordedStep {
+interface RecordedRow extends RecordedEntry {
   keyId: string;
   attempt: number;
 }
@@ -168,23 +168,23 @@ interface PhaseRow extends Omit<PhaseRecord, 'request' | 'result'> {
   result: string | null;
 }
 
-/** In the order of STEP in phase-statements.ts. */
-function stepParameters(steps: readonly PhaseStep[]): unknown[][] {
+/** In the order of ENTRY in phase-statements.ts. */
+function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
   return [
-    steps.map(({ attempt }) => attempt.id),
-    steps.map(({ attempt }) => attempt.owner),
-    steps.map(({ attempt }) => attempt.lease),
-    steps.map(({ attempt }) => attempt.operation?.name ?? null),
-    steps.map(({ attempt }) => attempt.operation?.input ?? null),
-    steps.map(({ name }) => name),
-    steps.map(({ position }) => position),
-    steps.map(({ kind }) => kind),
-    steps.map(({ state }) => state),
-    steps.map(({ attempt }) => attempt.number),
-    steps.map((step) => (step.state === 'intended' ? step.effectKey : null)),
-    steps.map((step) => (step.state === 'intended' ? step.inDoubt : null)),
-    steps.map((step) => (step.state === 'intended' ? step.keyValidFor : null)),
-    steps.map((step) => (step.state === 'intended' ? (step.request ?? null) : null)),
-    steps.map((step) => (step.state === 'intended' ? null : (step.result ?? null))),
+    entries.map(({ attempt }) => attempt.id),
+    entries.map(({ attempt }) => attempt.owner),
+    entries.map(({ attempt }) => attempt.lease),
+    entries.map(({ attempt }) => attempt.operation?.name ?? null),
+    entries.map(({ attempt }) => attempt.operation?.input ?? null),
+    entries.map(({ name }) => name),
+    entries.map(({ position }) => position),
+    entries.map(({ kind }) => kind),
+    entries.map(({ state }) => state),
+    entries.map(({ attempt }) => attempt.number),
+    entries.map((entry) => (entry.state === 'intended' ? entry.effectKey : null)),
+    entries.map((entry) => (entry.state === 'intended' ? entry.inDoubt : null)),
+    entries.map((entry) => (entry.state === 'intended' ? entry.keyValidFor : null)),
+    entries.map((entry) => (entry.state === 'intended' ? (entry.request ?? null) : null)),
+    entries.map((entry) => (entry.state === 'intended' ? null : (entry.result ?? null))),
   ];
 }

@@ -105,7 +105,7 @@ it('does not let a lost lease cost others anything, and writes nothing for it', 
     endingOf(endsTooLate),
     endingOf(ends),
   ]);
-  expect(recorded.map((step) => step !== undefined)).toEqual([false, true, false, true]);
+  expect(recorded.map((entry) => entry !== undefined)).toEqual([false, true, false, true]);
   expect(await stateOf(ends)).toEqual(FINISHED);
   expect(await stateOf(begins)).toEqual(INTENDED);
   expect(await stateOf(endsTooLate)).toEqual(INTENDED);

@@ -6,11 +6,11 @@ import { nth } from '../support/postgres-proxy.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 
 const COMMIT = /^COMMIT$/;
-const STEP = /INSERT INTO "idempotency_phases"/;
+const ENTRY = /INSERT INTO "idempotency_phases"/;
 /** Of a foreign call. */
-const intent = () => nth(1, STEP);
+const intent = () => nth(1, ENTRY);
 /** Of a foreign call, be it finished, rejected or withdrawn. */
-const end = () => nth(2, STEP);
+const end = () => nth(2, ENTRY);
 
 forEachPlatform((platform) => {
   let app: ProxiedApp & PhaseApp;

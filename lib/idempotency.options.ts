@@ -34,6 +34,24 @@ export interface IdempotencyPolicy {
   run?: 'request' | 'background';
 
   /**
+   * Says that everything this handler does beyond reading happens in phases, so
+   * that it can be run again from its top. A crash before the first phase then
+   * resumes instead of becoming `unknown`. In return, a foreign call or a write
+   * outside a phase is an error in every environment. Routes with
+   * `run: 'background'` are phased by nature.
+   * @default false
+   */
+  phased?: boolean;
+
+  /**
+   * What `IdempotencyOperator.inspect()` shows of the request besides its method,
+   * route and path: true keeps the parsed body; a function chooses what to keep,
+   * and has to leave out what must not be stored. JSON, at most 64 KiB.
+   * @default false
+   */
+  keepRequest?: boolean | ((request: any) => unknown);
+
+  /**
    * Where a key is unique: in the whole scope, or once per endpoint. Choose
    * `'endpoint'` when clients derive keys from their own ids and use the same
    * one on several routes.

@@ -18,6 +18,8 @@ export interface ResolvedPolicy extends Required<
 const DEFAULTS = {
   required: true,
   run: 'request',
+  phased: false,
+  keepRequest: false,
   keyspace: 'scope',
   retention: '24h',
   lease: '30s',
@@ -50,7 +52,12 @@ const CHOICES = {
 } as const;
 
 /** A wrong type here would only show when the handler is already through. */
-const TYPES = { required: 'boolean', isFinal: 'function', fingerprint: 'function' } as const;
+const TYPES = {
+  required: 'boolean',
+  phased: 'boolean',
+  isFinal: 'function',
+  fingerprint: 'function',
+} as const;
 
 /** Proxies and clients commonly give a silent connection up after 60 s. */
 const LONGEST_WAIT = 55_000;
@@ -107,6 +114,13 @@ export function resolvePolicy(
   const maxRunTime = milliseconds(where, 'maxRunTime', policy.maxRunTime as Duration);
   const maxResponseBytes = policy.maxResponseBytes as number;
 
+  for (const layer of layers) {
+    if (layer?.phased && layer.onAbandoned === 'unknown') {
+      throw new IdempotencyConfigurationError(
+        `${where}: phased: true and onAbandoned: 'unknown' contradict each other: a phased route can always be run again from its top. Remove one of them.`,
+      );
+    }
+  }
   if (lease < SHORTEST_LEASE) {
     throw new IdempotencyConfigurationError(
       `${where}: lease is ${lease} ms, which leaves no time to renew it. Use at least ${SHORTEST_LEASE} ms; seconds are usual.`,
@@ -138,9 +152,20 @@ export function resolvePolicy(
     );
   }
 
+  if (typeof policy.keepRequest !== 'boolean' && typeof policy.keepRequest !== 'function') {
+    throw new IdempotencyConfigurationError(
+      `${where}: keepRequest is ${inspect(policy.keepRequest)}. Use true, false, or a function of the request that returns what to keep.`,
+    );
+  }
+  // A worker runs the operation again from its top, so the route has to bear that.
+  const phased = merged.phased || (policy.run as ResolvedPolicy['run']) === 'background';
+
   const onServerError = merged.onServerError as ResolvedPolicy['onServerError'];
   return {
     ...merged,
+    phased,
+    // All it did before its first phase was reading.
+    onAbandoned: phased ? 'resume' : merged.onAbandoned,
     onServerError,
     retention,
     lease,

@@ -18,6 +18,7 @@ import { closeJournal } from './phases/close-journal.js';
 import { PhaseJournal } from './phases/phase-journal.js';
 import { customFingerprint, fingerprint as fingerprintOf } from './request/fingerprint.js';
 import { describeRequest, type IncomingRequest } from './request/incoming-request.js';
+import { keptRequest, pathOf } from './request/kept-request.js';
 import { readKey } from './request/key-header.js';
 import { requestContext, type RequestContext } from './request/request-context.js';
 import { readScope } from './request/scope.js';
@@ -94,6 +95,12 @@ export class IdempotencyInterceptor implements NestInterceptor {
       const { method, route } = described;
       const endpoint = policy.keyspace === 'endpoint' ? `${method} ${route}` : '';
       const name = { scope, endpoint, key };
+      const askedFor = () => ({
+        method,
+        route,
+        path: pathOf(described.url),
+        kept: keptRequest(policy.keepRequest, request),
+      });
       if (policy.fingerprint) {
         return Promise.resolve(policy.fingerprint(request, context)).then((custom) =>
           this.reservations.claim(
@@ -101,12 +108,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
             customFingerprint(described, custom),
             policy,
             this.reservations.recall(name),
+            askedFor,
           ),
         );
       }
       const known = this.reservations.recall(name);
       const fingerprint = known ? known.fingerprintOf(described) : fingerprintOf(described);
-      return this.reservations.claim(name, fingerprint, policy, known);
+      return this.reservations.claim(name, fingerprint, policy, known, askedFor);
     };
     const scope = readScope(this.settings.scope, request, context);
     return typeof scope === 'string' ? claimIn(scope) : scope.then(claimIn);
@@ -196,7 +204,7 @@ function within(
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     requestContext.run(context, () => {
-      next.handle().subscribe({
+      const running = next.handle().subscribe({
         next: (value) => subscriber.next(value),
         error: (error: unknown) => {
           ended(error);
@@ -207,6 +215,15 @@ function within(
           subscriber.complete();
         },
       });
+      if (!context.attempt) return;
+      // The handler has left its operation to a worker. There is neither a value nor
+      // an error then, for interceptors or filters to deal with.
+      context.attempt.onParked = () => {
+        running.unsubscribe();
+        ended();
+        subscriber.next(undefined);
+        subscriber.complete();
+      };
     });
   });
 }

@@ -80,6 +80,7 @@ export class IdempotencyModule
       );
     }
     IdempotencyModule.dataSources.add(this.dataSource);
+    this.database.open();
     await checkSchema(this.dataSource, this.database, this.schema);
     this.routes.explore();
     this.reconcilers.explore();
@@ -103,10 +104,11 @@ export class IdempotencyModule
     await jobs;
   }
 
-  onApplicationShutdown(): void {
+  async onApplicationShutdown(): Promise<void> {
     for (const guard of this.guards) guard.uninstall();
     this.commitWatch.uninstall(this.dataSource);
     IdempotencyModule.dataSources.delete(this.dataSource);
+    await this.database.close();
   }
 
   private installGuards(): void {

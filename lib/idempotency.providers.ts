@@ -1,6 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { backgroundProviders } from './background/background.providers.js';
+import { Maintenance } from './background/maintenance.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
@@ -23,6 +24,7 @@ import { PhaseBatches } from './phases/phase-batches.js';
 import { PhaseStore } from './phases/phase-store.js';
 import { PhaseTransactions } from './phases/phase-transactions.js';
 import { Reconcilers } from './phases/reconciler.js';
+import type { ObservedAnswer } from './response/answer.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { pickReplayHeaders, replayHeaderNames } from './response/replay-headers.js';
 import { StatusLocation } from './response/status-location.js';
@@ -74,7 +76,11 @@ export const providers: Provider[] = [
       leases: LeaseKeeper,
       room: WaitingRoom,
       settings: IdempotencySettings,
-    ) => new Reservations(keys, batches, finished, phases, leases, room, settings.storeTimeout),
+      maintenance: Maintenance,
+    ) =>
+      new Reservations(keys, batches, finished, phases, leases, room, settings.storeTimeout, () =>
+        maintenance.wake('completer'),
+      ),
     inject: [
       KeyStore,
       KeyBatches,
@@ -83,6 +89,7 @@ export const providers: Provider[] = [
       LeaseKeeper,
       WaitingRoom,
       IdempotencySettings,
+      Maintenance,
     ],
   },
   {
@@ -93,13 +100,14 @@ export const providers: Provider[] = [
       leases: LeaseKeeper,
       room: WaitingRoom,
       settings: IdempotencySettings,
+      maintenance: Maintenance,
     ) => {
       const names = replayHeaderNames(settings.replayHeaders);
-      return new Recorder(keys, batches, leases, room, (headers) =>
-        pickReplayHeaders(headers, names),
-      );
+      const pickHeaders = (headers: ObservedAnswer['headers']) => pickReplayHeaders(headers, names);
+      const wakeWorkers = () => maintenance.wake('completer');
+      return new Recorder(keys, batches, leases, room, pickHeaders, wakeWorkers);
     },
-    inject: [KeyStore, KeyBatches, LeaseKeeper, WaitingRoom, IdempotencySettings],
+    inject: [KeyStore, KeyBatches, LeaseKeeper, WaitingRoom, IdempotencySettings, Maintenance],
   },
   {
     provide: AtomicPhase,

@@ -3,6 +3,8 @@ import { isObservable, lastValueFrom } from 'rxjs';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import type { IdempotencyPolicy } from './idempotency.options.js';
 import { isCovered, isForClass, markCovered, setPolicy } from './idempotent.metadata.js';
+import type { Attempt } from './keys/attempt.js';
+import { PhaseUsageError } from './phases/phase-errors.js';
 import { requestContext } from './request/request-context.js';
 
 type Handler = (...args: any[]) => unknown;
@@ -65,12 +67,17 @@ function coverHandler(
     if (!attempt) return result;
     // Promises only: to ask a lazy query builder for its result is to run it.
     const last = result instanceof Promise ? result.then(lastValue) : lastValue(result);
-    if (last instanceof Promise) {
-      const ended = () => void (attempt.handler = undefined);
-      attempt.handler = last.then(ended, ended);
-    }
-    return last;
+    if (!(last instanceof Promise)) return checkParked(attempt, last, where(this));
+    const ended = () => void (attempt.handler = undefined);
+    attempt.handler = last.then(ended, ended);
+    if (attempt.policy.run !== 'background') return last;
+    return last.then(
+      (value) => checkParked(attempt, value, where(this)),
+      (error: unknown) => endParked(attempt, error),
+    );
   }
+  const where = (self: unknown) =>
+    `${(self as object | undefined)?.constructor.name ?? 'A handler'}.${handler.name}`;
   Object.defineProperty(idempotentHandler, 'name', { value: handler.name });
   Object.defineProperty(idempotentHandler, 'length', { value: handler.length });
   // Other decorators, above or below, have left their marks on the handler itself.
@@ -80,6 +87,25 @@ function coverHandler(
   markCovered(idempotentHandler);
   descriptor.value = idempotentHandler;
   UseInterceptors(IdempotencyInterceptor)(target, property, descriptor);
+}
+
+/** A handler of `run: 'background'` that has done its work itself would keep its client waiting unprotected. */
+function checkParked(attempt: Attempt, value: unknown, where: string): unknown {
+  const { policy, parked, operation, inBackground } = attempt;
+  if (policy.run !== 'background' || parked || operation !== undefined || inBackground)
+    return value;
+  throw new PhaseUsageError(
+    `${where} has run: 'background', but it called no @Resumable() method, so there is nothing that a worker could do: it ran in the request. ` +
+      "Put its work into a provider's method with @Resumable('some.name'), and call it from the handler; or remove run: 'background'.",
+  );
+}
+
+/** Leaving the operation to a worker ends the handler, and is no error for anybody else. */
+function endParked(attempt: Attempt, error: unknown): Promise<never> {
+  if (!attempt.parked || !attempt.onParked) throw error;
+  // After `attempt.handler` has been told that the handler is through.
+  process.nextTick(attempt.onParked);
+  return new Promise<never>(() => undefined);
 }
 
 /** Of an Observable, what Nest would answer with: its last value. */

@@ -24,7 +24,14 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
       'reconcile_attempts',
       'operation',
       'input',
+      'lease_ms',
+      'max_run_time_ms',
       'resume_after',
+      'resume_attempts',
+      'method',
+      'route',
+      'path',
+      'request',
       'on_abandoned',
       'on_expired',
       'created_at',
@@ -83,7 +90,16 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         -- work without the client
         "operation" text,
         "input" json,
+        "lease_ms" integer,
+        "max_run_time_ms" bigint,
         "resume_after" TIMESTAMP WITH TIME ZONE,
+        "resume_attempts" integer NOT NULL DEFAULT 0,
+
+        -- what was asked, for people
+        "method" text,
+        "route" text,
+        "path" text,
+        "request" json,
 
         -- what the jobs, which know no route, have to know of its policy
         "on_abandoned" text,
@@ -101,7 +117,7 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         -- One constant: every statement reads and prepares a check anew, and a list
         -- of values takes it twice as long.
         CONSTRAINT "ck_idempotency_keys_status" CHECK (
-          status = ANY ('{pending,in_progress,completed,failed_retryable,unknown,expired}')
+          status = ANY ('{pending,in_progress,performed,completed,failed_retryable,unknown,expired}')
         )
       ) WITH (fillfactor = 50)
     `);
@@ -112,8 +128,9 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
     await queryRunner.query(`
       CREATE INDEX "ix_idempotency_keys_expiry" ON ${keys} ("expires_at")
     `);
-    // Serves the completer and the sweeper: keys that wait for another attempt,
-    // or are in their second one at least. Null for a request that just works.
+    // Serves the completer and the sweeper: keys that wait for another attempt, are
+    // in their second one at least, or were in progress when the sweeper passed.
+    // Null for nearly every request that just works.
     await queryRunner.query(`
       CREATE INDEX "ix_idempotency_keys_resume" ON ${keys} ("resume_after")
         WHERE resume_after IS NOT NULL

@@ -3,6 +3,7 @@ import { CreateIdempotencyKeys1763251200000 } from './1763251200000-create-idemp
 import { CreateIdempotencyPhases1763251200001 } from './1763251200001-create-idempotency-phases.js';
 import { CreateIdempotencyOutbox1763251200002 } from './1763251200002-create-idempotency-outbox.js';
 import { CreateIdempotencyAudit1763251200003 } from './1763251200003-create-idempotency-audit.js';
+import { CreateIdempotencyJobs1763251200004 } from './1763251200004-create-idempotency-jobs.js';
 import type { SchemaStep } from './tables.js';
 
 type Step = (new (schema?: string) => MigrationInterface) & { adds: SchemaStep };
@@ -13,6 +14,7 @@ const steps: Step[] = [
   CreateIdempotencyPhases1763251200001,
   CreateIdempotencyOutbox1763251200002,
   CreateIdempotencyAudit1763251200003,
+  CreateIdempotencyJobs1763251200004,
 ];
 
 /**

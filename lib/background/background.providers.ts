@@ -25,6 +25,7 @@ import { Completer } from './completer.js';
 import { Maintenance } from './maintenance.js';
 import { Reaper } from './reaper.js';
 import { Operations } from './resumable.js';
+import { SweeperStore } from './sweeper-store.js';
 import { Sweeper } from './sweeper.js';
 import { UnknownReconciler } from './unknown-reconciler.js';
 
@@ -91,7 +92,13 @@ function createMaintenance(
   const maintenance = new Maintenance(jobs);
   const policy = resolvePolicy(settings.dialect, [settings.policy], 'forRoot options');
 
-  const sweeper = new Sweeper(store, keys, phases, () => maintenance.wake('completer'));
+  const sweeper = new Sweeper(
+    new SweeperStore(database),
+    keys,
+    phases,
+    jobs.sweeper.interval / 2,
+    () => maintenance.wake('completer'),
+  );
   maintenance.add('sweeper', sweeper);
 
   const tools = { store, keys, phases, leases, waitingRoom, operations };

@@ -12,7 +12,7 @@ import type { WaitingRoom } from '../keys/waiting-room.js';
 import { fromJson, toJson } from '../phases/json.js';
 import { closeJournal } from '../phases/close-journal.js';
 import { PhaseJournal } from '../phases/phase-journal.js';
-import type { PhaseStore } from '../phases/phase-store.js';
+import type { OperationOutcome, PhaseStore } from '../phases/phase-store.js';
 import { isDefinite, rejectionOf } from '../phases/rejection.js';
 import type { UsageGuard } from '../phases/usage-guard.js';
 import { requestContext, type RequestContext } from '../request/request-context.js';
@@ -48,22 +48,45 @@ export class Completer {
     const { store, operations } = this.tools;
     await this.reportStrangers();
     const { lease } = this.policy;
-    const found = await store.claimOperations(operations.names, this.maxAttempts, lease, batch);
-    await Promise.all(found.map((key) => this.complete(key)));
+    const found = await store.claimOperations(operations.names, lease, batch);
+    await Promise.all(
+      found.map((key) =>
+        key.resumeAttempts < this.maxAttempts ? this.complete(key) : this.giveUp(key),
+      ),
+    );
     return found.length;
+  }
+
+  /** Its client failed once more after the last attempt of a worker, or workers died with it. */
+  private async giveUp(key: OpenOperation): Promise<void> {
+    if ((await this.tools.keys.giveUpOperation(key)) !== 'changed') return;
+    this.logger.error(
+      `Operation "${key.operation}" (idempotency key ${key.id}) is given up after ${key.resumeAttempts} attempt(s) of workers. ` +
+        'Find out why it fails, and give it another round with IdempotencyOperator.retry().',
+    );
   }
 
   private async complete(key: OpenOperation): Promise<void> {
     const { keys, phases, leases, waitingRoom } = this.tools;
     const recorded = await phases.load(key.id);
     const why = whyNotResumable(key, recorded, { onAbandoned: 'resume' });
-    if (why !== undefined) return keys.declareUnknown(key, why);
-
-    const reservation = { ...key, owner: randomUUID(), lease: this.policy.lease };
-    if (!(await keys.takeOver(key, reservation.owner, reservation.lease))) return;
-    const attempt = new Attempt(reservation, this.policy, {
+    if (why !== undefined) {
+      await keys.declareUnknown(key, why);
+      return;
+    }
+    // The route's own: a worker knows no route, and its module may have others.
+    const policy = {
+      ...this.policy,
+      lease: key.leaseMs ?? this.policy.lease,
+      maxRunTime: key.maxRunTimeMs ?? this.policy.maxRunTime,
+    };
+    const reservation = { ...key, owner: randomUUID(), lease: policy.lease };
+    const taken = await keys.takeOver(key, reservation.owner, reservation.lease, true);
+    if (taken !== 'changed') return;
+    const attempt = new Attempt(reservation, policy, {
       ...key,
       number: key.attempt + 1,
+      resumeAttempts: key.resumeAttempts + 1,
       recorded,
     });
     attempt.began = true;
@@ -87,15 +110,13 @@ export class Completer {
     try {
       const result = await this.operate(context, operation, fromJson(input ?? undefined));
       if (attempt.doubt) return await this.fail(attempt, operation, 'in_doubt');
-      await this.record(
-        attempt,
-        'finished',
-        toJson(result, `The result of operation "${operation}"`),
-      );
+      const json = toJson(result, `The result of operation "${operation}"`);
+      await this.record(context, attempt, { state: 'finished', result: json });
     } catch (error) {
       if (isDefinite(error) && !attempt.doubt) {
         const what = `The exception that ended operation "${operation}"`;
-        return this.record(attempt, 'rejected', rejectionOf(error, what));
+        const result = rejectionOf(error, what);
+        return this.record(context, attempt, { state: 'rejected', result });
       }
       await this.fail(attempt, operation, error);
     }
@@ -113,12 +134,20 @@ export class Completer {
     }
   }
 
+  /**
+   * The end of the operation, with that of a phase which could not be recorded
+   * when it was known: otherwise the phase would look as if it were in doubt.
+   */
   private async record(
+    { journal }: RequestContext,
     attempt: Attempt,
-    state: 'finished' | 'rejected',
-    result: string | undefined,
+    outcome: OperationOutcome,
   ): Promise<void> {
-    await this.insist(attempt, () => this.tools.phases.finishOperation(attempt, state, result));
+    const { phases } = this.tools;
+    const recorded = await this.insist(attempt, () =>
+      phases.finishOperation(attempt, outcome, journal.unrecorded),
+    );
+    if (!recorded) return;
     this.logger.log(
       `Attempt ${attempt.number} completed idempotency key ${attempt.id} without its client.`,
     );
@@ -126,7 +155,7 @@ export class Completer {
 
   private async fail(attempt: Attempt, operation: string, error: unknown): Promise<void> {
     const unknown = attempt.doubt !== undefined && !attempt.doubt.repeatable;
-    const exhausted = attempt.number > this.maxAttempts;
+    const exhausted = attempt.resumeAttempts >= this.maxAttempts;
     this.logger.error(
       `Attempt ${attempt.number} of operation "${operation}" (idempotency key ${attempt.id}) failed` +
         `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${String(error)}`,
@@ -146,20 +175,22 @@ export class Completer {
               ? 'attempts_exhausted'
               : 'operation_failed',
           retention: attempt.policy.retention,
-          resumeIn: exhausted ? null : resumeIn(attempt.number),
+          resumeIn: exhausted ? null : resumeIn(attempt.resumeAttempts),
         },
       ]),
     );
   }
 
   /** What cannot be recorded within the lease lapses, and is found again by the sweeper. */
-  private async insist(attempt: Attempt, statement: () => Promise<unknown>): Promise<void> {
+  private async insist(attempt: Attempt, statement: () => Promise<unknown>): Promise<boolean> {
     try {
       await persist(statement, { within: attempt.lease, again: () => !attempt.leaseLost });
+      return true;
     } catch (error) {
       this.logger.warn(
         `The end of idempotency key ${attempt.id} could not be recorded: ${String(error)}`,
       );
+      return false;
     }
   }
 

@@ -12,8 +12,12 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** What a job is made of. */
 export interface Work {
-  /** Handles one batch, or begins to, and returns how many rows that are. */
-  run(batch: number): Promise<number>;
+  /**
+   * Handles one batch, or begins to, and returns how many rows that are.
+   *
+   * @param asked somebody asked for it: it is not left to another process
+   */
+  run(batch: number, asked?: boolean): Promise<number>;
   /** Resolves when nothing is under way any more that `run` began and did not wait for. */
   settled?(): Promise<void>;
   /** For shutdown: nothing new begins, and what is under way ends within about this time. */
@@ -100,14 +104,14 @@ export class Job {
 
   /** One batch, now, to its end. */
   async runOnce(): Promise<number> {
-    const handled = await this.look();
+    const handled = await this.look(true);
     await this.work.settled?.();
     return handled;
   }
 
-  private async look(): Promise<number> {
+  private async look(asked = false): Promise<number> {
     this.state.lastRunAt = new Date();
-    const handled = await this.work.run(this.pace.batch);
+    const handled = await this.work.run(this.pace.batch, asked);
     this.state.handled += handled;
     this.state.failures = 0;
     this.state.lastError = undefined;

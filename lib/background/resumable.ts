@@ -10,7 +10,7 @@ import { requestContext } from '../request/request-context.js';
 
 const OPERATION = Symbol('nestjs-atomic-idempotency:operation');
 
-/** Ends the handler of a request whose operation is left to a worker. */
+/** Ends the handler of a request whose operation is left to a worker. It goes no further than that. */
 export class ParkedError extends Error {
   constructor(operation: string) {
     super(

@@ -1,58 +1,88 @@
 import { Logger } from '@nestjs/common';
 import { whyNotResumable } from '../keys/decision.js';
 import type { KeyStore } from '../keys/key-store.js';
-import type { LapsedKey, MaintenanceStore } from '../keys/maintenance-store.js';
 import type { PhaseStore } from '../phases/phase-store.js';
+import type { Work } from './job.js';
+import type { LapsedKey, SweeperStore } from './sweeper-store.js';
 
-/** Large, because it only reads, along the primary key. */
+/** Large, because it mostly reads, along the primary key. */
 const PAGE = 10_000;
 
 /**
  * Finds keys whose attempt died, even if nobody retries: they become resumable
- * or unknown, by the same rule as for a retry. Each process walks along all new
- * keys once and remembers those that were in progress.
+ * or unknown, by the same rule as for a retry.
+ *
+ * One process at a time walks along the keys of the last minute, and marks those
+ * in progress; where the walk has come to is kept in the database. So each run
+ * reads as many rows as a minute's requests made, a page at a time, whatever the
+ * size of the table, and a restart reads no more than what was not walked along.
  */
-export class Sweeper {
+export class Sweeper implements Work {
   private readonly logger = new Logger('IdempotencyMaintenance');
-  private walkedTo = '0';
-  private inProgress: string[] = [];
+  /** The page that the walk goes on with; undefined where it is through. */
+  private page: string | undefined;
+  /** Keys of this round that could not be changed: the others are not to wait for them. */
+  private readonly stuck = new Set<string>();
 
   constructor(
-    private readonly store: MaintenanceStore,
+    private readonly store: SweeperStore,
     private readonly keys: KeyStore,
     private readonly phases: PhaseStore,
+    /** For how long a walk need not be repeated by another process, in milliseconds. */
+    private readonly claim: number,
     /** There is something to complete. */
     private readonly released: () => void,
   ) {}
 
-  async run(batch: number): Promise<number> {
-    let page: Awaited<ReturnType<MaintenanceStore['page']>>;
-    do {
-      page = await this.store.page(this.walkedTo, PAGE);
-      this.walkedTo = page.last;
-      this.inProgress.push(...page.open);
-    } while (page.full);
+  async run(batch: number, asked = false): Promise<number> {
+    const walking = await this.walk(asked);
+    const lapsed = await this.store.lapsed(batch, [...this.stuck]);
+    if (lapsed.length < batch) this.stuck.clear();
+    await this.sweepAll(lapsed);
+    return walking ? batch : lapsed.length;
+  }
 
-    const { live, lapsed } = await this.store.lapsed(this.inProgress, batch);
-    const now = lapsed.slice(0, batch);
-    this.inProgress = [...live, ...lapsed.slice(batch).map((key) => key.id)];
-    for (const key of now) await this.sweep(key);
-    return now.length;
+  /** True: there is more of it. */
+  private async walk(asked: boolean): Promise<boolean> {
+    this.page ??= await this.store.claimWalk(this.claim, asked);
+    if (this.page === undefined) return false;
+    const { last, settled, rows } = await this.store.walk(this.page, PAGE);
+    await this.store.settle(settled);
+    this.page = rows === PAGE ? last : undefined;
+    return this.page !== undefined;
+  }
+
+  private async sweepAll(lapsed: readonly LapsedKey[]): Promise<void> {
+    const failures: unknown[] = [];
+    for (const key of lapsed) {
+      try {
+        await this.sweep(key);
+      } catch (error) {
+        this.stuck.add(key.id);
+        failures.push(error);
+      }
+    }
+    if (failures.length === 0) return;
+    if (failures.length === lapsed.length) throw failures[0];
+    this.logger.error(
+      `${failures.length} idempotency key(s) could not be swept and are tried again: ${String(failures[0])}`,
+    );
   }
 
   private async sweep(key: LapsedKey): Promise<void> {
     const phases = await this.phases.load(key.id);
     const why = whyNotResumable(key, phases, { onAbandoned: key.onAbandoned ?? 'unknown' });
+    const change = await (why === undefined
+      ? this.keys.release(key)
+      : this.keys.declareUnknown(key, why));
+    if (change === 'locked') this.stuck.add(key.id);
+    if (change !== 'changed') return;
+    const died = `Attempt ${key.attempt} of idempotency key ${key.id} died`;
     if (why !== undefined) {
-      await this.keys.declareUnknown(key, why);
-      this.logger.warn(
-        `Attempt ${key.attempt} of idempotency key ${key.id} died (${why}): its outcome is unknown and has to be found out.`,
-      );
-    } else if (await this.store.release(key)) {
-      this.logger.warn(
-        `Attempt ${key.attempt} of idempotency key ${key.id} died; it can be resumed at its last recovery point.`,
-      );
-      this.released();
+      this.logger.warn(`${died} (${why}): its outcome is unknown and has to be found out.`);
+      return;
     }
+    this.logger.warn(`${died}; it can be resumed at its last recovery point.`);
+    this.released();
   }
 }

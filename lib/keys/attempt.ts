@@ -13,6 +13,8 @@ export class Attempt implements Lease {
   /** 1 for the first run, +1 for each takeover. */
   readonly number: number;
   readonly policy: ResolvedPolicy;
+  /** How often workers have tried to complete the key's operation. */
+  readonly resumeAttempts: number;
   /** The phases that earlier attempts recorded, in order. */
   readonly recorded: readonly PhaseRecord[];
   /** How the resumable operation ended, if it was completed without its client. */
@@ -36,6 +38,8 @@ export class Attempt implements Lease {
   inBackground = false;
   /** The operation is left to a worker. */
   parked = false;
+  /** Called when the handler has ended by leaving its operation to a worker. */
+  onParked: (() => void) | undefined;
   /** A foreign call's outcome is not known; no further phase may start. */
   doubt: { phase: string; repeatable: boolean } | undefined;
 
@@ -52,6 +56,7 @@ export class Attempt implements Lease {
       id: string;
       number: number;
       recoveryPoint: string;
+      resumeAttempts: number;
       recorded: readonly PhaseRecord[];
     },
   ) {
@@ -64,6 +69,7 @@ export class Attempt implements Lease {
     this.policy = policy;
     this.number = row.number;
     this.recoveryPoint = row.recoveryPoint;
+    this.resumeAttempts = row.resumeAttempts;
     this.recorded = row.recorded.filter((phase) => phase.kind !== 'operation');
     this.operationEnd = row.recorded.find((phase) => phase.kind === 'operation');
   }

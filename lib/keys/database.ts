@@ -2,7 +2,10 @@ import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { persist } from './persistence.js';
+import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
+import { ReservedConnection, type Connection } from './reserved-connection.js';
+import { endStatement } from './statement-cancellation.js';
 
 /** The store did not answer, or not in time. Fail closed: nothing may run on its account. */
 export class StoreUnavailableError extends Error {
@@ -26,15 +29,27 @@ export class StoreUnavailableError extends Error {
   readonly late: Promise<unknown> | undefined;
 }
 
+/**
+ * Where a statement gets its connection. `reserved`: from a connection that the
+ * application cannot take, so that a heartbeat does not queue behind its work.
+ */
+export type Lane = 'pool' | 'reserved';
+
 /** Runs the store's statements, each on a connection of its own and within a bounded time. */
 export class Database {
+  private readonly reserved: ReservedConnection;
+  private readonly poolWatch: PoolWatch;
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly timeout: number,
     private readonly schema?: string,
     /** Whether statements may stay on a connection, prepared. */
     private prepares = false,
-  ) {}
+  ) {
+    this.reserved = new ReservedConnection(dataSource, timeout);
+    this.poolWatch = new PoolWatch(dataSource);
+  }
 
   /** The qualified, quoted name of one of our tables. */
   table(name: string): string {
@@ -45,19 +60,36 @@ export class Database {
       .join('.');
   }
 
+  /** Once per application. */
+  open(): void {
+    this.poolWatch.install();
+  }
+
+  async close(): Promise<void> {
+    this.poolWatch.uninstall();
+    await this.reserved.close();
+  }
+
   /**
    * A statement by itself, hence its own transaction. Safe behind a proxy that
    * pools transactions: nothing is left on the connection that is counted on.
+   *
+   * After `timeout` nobody waits for it any more, and it is cancelled on the
+   * server: it would keep its connection, and others would follow it.
    */
-  query<Row>(statement: string | PreparedStatement, parameters: unknown[]): Promise<Row[]> {
-    const progress: Progress = { sent: false, abandoned: false };
-    const work = this.run<Row>(statement, parameters, progress);
+  query<Row>(
+    statement: string | PreparedStatement,
+    parameters: unknown[],
+    lane: Lane = 'pool',
+  ): Promise<Row[]> {
+    const progress = new Progress();
+    const work = this.run<Row>(statement, parameters, lane, progress);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        progress.abandoned = true;
+        progress.giveUp();
         reject(
           new StoreUnavailableError(`The database did not answer within ${this.timeout} ms.`, {
-            ...(progress.sent && { late: work.catch(() => undefined) }),
+            ...(progress.client && { late: work.catch(() => undefined) }),
           }),
         );
       }, this.timeout);
@@ -77,27 +109,41 @@ export class Database {
   private async run<Row>(
     statement: string | PreparedStatement,
     parameters: unknown[],
+    lane: Lane,
     progress: Progress,
   ): Promise<Row[]> {
-    const runner = this.dataSource.createQueryRunner();
+    let connection: Connection | undefined;
     try {
-      await runner.connect();
+      connection = await this.connect(lane);
       // The caller gave up while it waited for a connection: a statement sent
       // now would reserve a key that nobody runs.
-      if (progress.abandoned) return [];
-      progress.sent = true;
-      return await persist(() => this.send<Row>(runner, statement, parameters), {
+      if (progress.givenUp) return [];
+      const { client, runner } = connection;
+      progress.client = client;
+      return await persist(() => this.send<Row>(client, runner, statement, parameters), {
         within: this.timeout,
-        again: (error) => isSerializationConflict(error) && !progress.abandoned,
+        again: (error) => isSerializationConflict(error) && !progress.givenUp,
       });
     } catch (cause) {
       throw new StoreUnavailableError('The database refused or lost a statement.', {
         cause,
-        ...(progress.sent && { late: Promise.resolve() }),
+        ...(progress.client && { late: Promise.resolve() }),
       });
     } finally {
-      await runner.release();
+      // Whoever gets this connection next must not be hit by the cancellation.
+      const cancelled = progress.over();
+      if (cancelled) await cancelled;
+      await connection?.release();
     }
+  }
+
+  private async connect(lane: Lane): Promise<Connection> {
+    if (lane === 'reserved') return this.reserved.connect();
+    const runner = this.dataSource.createQueryRunner();
+    const asked = performance.now();
+    const client = (await runner.connect()) as ClientBase;
+    this.poolWatch.waited(performance.now() - asked);
+    return { client, runner, release: () => runner.release() };
   }
 
   /**
@@ -109,9 +155,10 @@ export class Database {
     statement: PreparedStatement,
     parameters: unknown[],
   ): Promise<Row[]> {
-    if (!this.prepares) return sendText(runner, statement.text, parameters);
+    const client = (await runner.connect()) as ClientBase;
+    if (!this.prepares) return this.execute(client, runner, statement.text, parameters);
     try {
-      return await this.sendPrepared(runner, statement, parameters);
+      return await this.execute(client, runner, statement.text, parameters, statement.nextName());
     } catch (error) {
       if (isUnprepared(error)) this.stopPreparing(error);
       throw error;
@@ -119,18 +166,20 @@ export class Database {
   }
 
   private async send<Row>(
-    runner: QueryRunner,
+    client: ClientBase,
+    runner: QueryRunner | undefined,
     statement: string | PreparedStatement,
     parameters: unknown[],
   ): Promise<Row[]> {
-    if (typeof statement === 'string') return sendText(runner, statement, parameters);
-    if (!this.prepares) return sendText(runner, statement.text, parameters);
+    if (typeof statement === 'string') return this.execute(client, runner, statement, parameters);
+    const { text } = statement;
+    if (!this.prepares) return this.execute(client, runner, text, parameters);
     try {
-      return await this.sendPrepared(runner, statement, parameters);
+      return await this.execute(client, runner, text, parameters, statement.nextName());
     } catch (error) {
       if (!isUnprepared(error)) throw error;
       this.stopPreparing(error);
-      return sendText(runner, statement.text, parameters);
+      return this.execute(client, runner, text, parameters);
     }
   }
 
@@ -142,19 +191,19 @@ export class Database {
     );
   }
 
-  /** TypeORM cannot name a statement, so this goes to its driver, and TypeORM only hears of it. */
-  private async sendPrepared<Row>(
-    runner: QueryRunner,
-    statement: PreparedStatement,
+  /** TypeORM cannot name a statement, so this goes to its driver, and TypeORM's logger hears of it. */
+  private async execute<Row>(
+    client: ClientBase,
+    runner: QueryRunner | undefined,
+    text: string,
     values: unknown[],
+    name?: string,
   ): Promise<Row[]> {
     const { logger } = this.dataSource;
-    const client = (await runner.connect()) as ClientBase;
-    const { text } = statement;
     logger.logQuery(text, values, runner);
     try {
-      const { rows } = await client.query({ name: statement.nextName(), text, values });
-      return rows as Row[];
+      const query = name === undefined ? { text, values } : { name, text, values };
+      return (await client.query(query)).rows as Row[];
     } catch (error) {
       logger.logQueryError(error as Error, text, values, runner);
       throw error;
@@ -162,18 +211,26 @@ export class Database {
   }
 }
 
-async function sendText<Row>(
-  runner: QueryRunner,
-  sql: string,
-  parameters: unknown[],
-): Promise<Row[]> {
-  return (await runner.query(sql, parameters, true)).records as Row[];
-}
-
 /** How far a statement has come, and whether anybody still waits for it. */
-interface Progress {
-  sent: boolean;
-  abandoned: boolean;
+class Progress {
+  givenUp = false;
+  /** Known when the statement is about to be sent. */
+  client: ClientBase | undefined;
+  private cancelled: Promise<void> | undefined;
+  private ended: AbortController | undefined;
+
+  giveUp(): void {
+    this.givenUp = true;
+    if (!this.client) return;
+    this.ended = new AbortController();
+    this.cancelled = endStatement(this.client, this.ended.signal);
+  }
+
+  /** The statement has ended. What is returned settles when nothing of its cancellation is on its way. */
+  over(): Promise<void> | undefined {
+    this.ended?.abort();
+    return this.cancelled;
+  }
 }
 
 /** The SQLSTATE or the system's error code behind an error of TypeORM, pg or Node. */
@@ -199,6 +256,11 @@ interface ErrorLike {
 export function isUnprepared(error: unknown): boolean {
   const code = errorCode(error);
   return code === '26000' || code === '42P05' || code === '0A000';
+}
+
+/** A row stayed locked for longer than a statement of ours waits. */
+export function isLockTimeout(error: unknown): boolean {
+  return errorCode(error) === '55P03';
 }
 
 /** Two transactions met; the one that was refused did nothing and may simply run again. */

@@ -12,6 +12,8 @@ export type Decision =
   | { kind: 'inProgress'; id: string; runningFor: number }
   | { kind: 'mismatch' }
   | { kind: 'unknown'; reconcileIn: number | null }
+  /** Workers have tried it as often as they may; somebody has to look at it. */
+  | { kind: 'givenUp' }
   | { kind: 'gone' }
   /** Made longer ago than keys are kept, so nobody can tell whether it was used before. */
   | { kind: 'stale' }
@@ -51,7 +53,7 @@ export function isDecision(step: Step): step is Settled {
 export function decide(
   key: FoundKey,
   request: { fingerprint: Buffer; owner: string },
-  policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch'>,
+  policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch' | 'run'>,
 ): Step {
   if (key.status === 'in_progress' && key.owner === request.owner) return { kind: 'ours' };
   if (key.status === 'expired') return { kind: 'gone' };
@@ -74,6 +76,12 @@ export function decide(
     case 'in_progress':
       return key.lapsed ? { kind: 'resume' } : { kind: 'running', runningFor: key.runningFor };
     case 'failed_retryable':
+      // Workers try again at their own pace; a client that asks does not hurry them.
+      if (policy.run !== 'background' || key.operation === null) return { kind: 'resume' };
+      return key.resumeIn === null
+        ? { kind: 'givenUp' }
+        : { kind: 'pending', runningFor: key.runningFor };
+    case 'performed':
       return { kind: 'resume' };
   }
 }
@@ -81,10 +89,11 @@ export function decide(
 /**
  * Whether a key that nobody runs may run again, and if not, why its outcome is
  * unknown. A phase in doubt decides first: `onAbandoned` speaks of the code
- * between phases and is no licence to repeat a payment.
+ * between phases and is no licence to repeat a payment. An operation on record
+ * can be run again from its top: its input is there, and its effects are phases.
  */
 export function whyNotResumable(
-  key: Pick<FoundKey, 'status'>,
+  key: Pick<FoundKey, 'status' | 'operation'>,
   phases: readonly PhaseRecord[],
   policy: Pick<ResolvedPolicy, 'onAbandoned'>,
 ): string | undefined {
@@ -94,7 +103,7 @@ export function whyNotResumable(
     if (doubt.inDoubt === 'repeat' && doubt.keyForgotten) return 'effect_key_forgotten';
     return undefined;
   }
-  if (key.status === 'failed_retryable') return undefined;
+  if (key.status !== 'in_progress' || key.operation !== null) return undefined;
   if (phases.length > 0 || policy.onAbandoned === 'resume') return undefined;
   return 'abandoned';
 }

@@ -1,4 +1,5 @@
-import type { FoundKey, KeyName } from './key-store.js';
+import { nameOf, type KeyName } from './key-name.js';
+import type { FoundKey } from './key-store.js';
 import { RememberedKey } from './remembered-key.js';
 
 /** About what a key takes in memory besides its answer's body, with a request to recognise. */
@@ -71,9 +72,4 @@ export class FinishedKeys {
     this.kept.delete(id);
     this.bytes -= kept.bytes;
   }
-}
-
-/** None of the three can contain a NUL. */
-function nameOf({ scope, endpoint, key }: KeyName): string {
-  return `${scope}\0${endpoint}\0${key}`;
 }

@@ -15,7 +15,7 @@ import type { KeyStatus } from './key-status.js';
 })
 @Check(
   'ck_idempotency_keys_status',
-  `status = ANY ('{pending,in_progress,completed,failed_retryable,unknown,expired}')`,
+  `status = ANY ('{pending,in_progress,performed,completed,failed_retryable,unknown,expired}')`,
 )
 export class IdempotencyKey {
   /** May be referenced by your own tables, with ON DELETE SET NULL. */
@@ -86,9 +86,37 @@ export class IdempotencyKey {
   @Column('json', { nullable: true })
   input!: unknown;
 
+  /** The route's lease, for a worker that goes on with the operation. */
+  @Column('integer', { name: 'lease_ms', nullable: true })
+  leaseMs!: number | null;
+
+  /** The route's `maxRunTime`, likewise. */
+  @Column('bigint', { name: 'max_run_time_ms', nullable: true })
+  maxRunTimeMs!: string | null;
+
   /** When the jobs may look at it again; null for a key that nobody has to look at. */
   @Column('timestamptz', { name: 'resume_after', nullable: true })
   resumeAfter!: Date | null;
+
+  /** How often a worker has tried to complete the operation. A client's own retries do not count. */
+  @Column('integer', { name: 'resume_attempts', default: 0 })
+  resumeAttempts!: number;
+
+  /** The method of the request that reserved the key. */
+  @Column('text', { nullable: true })
+  method!: string | null;
+
+  /** The pattern of its route, such as `/rides/:id/tips`. */
+  @Column('text', { nullable: true })
+  route!: string | null;
+
+  /** Its path, without the query. */
+  @Column('text', { nullable: true })
+  path!: string | null;
+
+  /** What `keepRequest` kept of it. */
+  @Column('json', { nullable: true })
+  request!: unknown;
 
   /** The route's policies that the jobs need; null is the default. */
   @Column('text', { name: 'on_abandoned', nullable: true })

@@ -1,5 +1,7 @@
+import { isLockTimeout } from './database.js';
 import { Failed, Gather } from './gather.js';
 import type { Ending, KeyStore, RecordedEnding, Reservation, ReserveResult } from './key-store.js';
+import { LockedKeys } from './locked-keys.js';
 
 /** What a request asks for at its beginning, and at its end. */
 type Call = { kind: 'reserve'; reservation: Reservation } | { kind: 'finish'; ending: Ending };
@@ -15,6 +17,7 @@ type Result = Reserved | RecordedEnding | undefined;
  */
 export class KeyBatches {
   private readonly calls: Gather<Call, Result>;
+  private readonly locked = new LockedKeys();
 
   /** @param wait how long a request waits for its statement to be sent, in milliseconds */
   constructor(
@@ -25,7 +28,16 @@ export class KeyBatches {
   }
 
   reserve(reservation: Reservation): Promise<Reserved> {
-    return this.calls.call({ kind: 'reserve', reservation }) as Promise<Reserved>;
+    return this.locked.has(reservation)
+      ? this.reserveLocked(reservation)
+      : (this.calls.call({ kind: 'reserve', reservation }) as Promise<Reserved>);
+  }
+
+  /** The key was locked a moment ago: it is read first, without a lock, and takes no others along. */
+  private async reserveLocked(reservation: Reservation): Promise<Reserved> {
+    const [found] = await this.keys.lookUp([reservation]);
+    if (found?.kind === 'found') return found;
+    return this.calls.call({ kind: 'reserve', reservation }, true) as Promise<Reserved>;
   }
 
   /**
@@ -37,6 +49,11 @@ export class KeyBatches {
     return this.calls.call({ kind: 'finish', ending }, alone) as Promise<
       RecordedEnding | undefined
     >;
+  }
+
+  /** The same where the application holds all connections of the pool. */
+  async finishPastThePool(ending: Ending): Promise<RecordedEnding | undefined> {
+    return (await this.keys.finish([ending], 'reserved')).get(ending.owner);
   }
 
   private async send(calls: readonly Call[]): Promise<(Result | Failed)[]> {
@@ -56,12 +73,28 @@ export class KeyBatches {
     });
   }
 
+  /**
+   * Where the row of a key is locked and stays so, what was there before the lock
+   * is read instead. The next requests for it read first, and wait for no lock.
+   */
+  private async reserveAll(wanted: Reservation[]): Promise<ReserveResult[]> {
+    try {
+      return await this.keys.reserve(wanted);
+    } catch (error) {
+      const [only] = wanted;
+      if (wanted.length > 1 || !isLockTimeout(error)) throw error;
+      this.locked.add(only!);
+      const [found] = await this.keys.lookUp([only!]);
+      return [found?.kind === 'missed' ? { kind: 'locked', error } : found!];
+    }
+  }
+
   private async carryOut(
     wanted: Reservation[],
     endings: Ending[],
   ): ReturnType<KeyStore['reserveAndFinish']> {
     if (endings.length === 0) {
-      return { reserved: await this.keys.reserve(wanted), recorded: new Map() };
+      return { reserved: await this.reserveAll(wanted), recorded: new Map() };
     }
     if (wanted.length > 0) return this.keys.reserveAndFinish(wanted, endings);
     return { reserved: [], recorded: await this.keys.finish(endings) };

@@ -15,6 +15,10 @@ export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
     wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
     wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
     wanted.map((w) => w.madeAt ?? null),
+    wanted.map((w) => w.asked.method),
+    wanted.map((w) => w.asked.route),
+    wanted.map((w) => w.asked.path),
+    wanted.map((w) => w.asked.kept ?? null),
   ];
 }
 

@@ -1,5 +1,6 @@
 // The statements that every request needs, for many keys at once.
 import { givenRows, type GivenColumns, type Rows } from './given-rows.js';
+import { BOUNDED_LOCK_WAIT } from './lock-wait.js';
 
 /** The version of the stored answer's format, in `response_version`. */
 export const RESPONSE_VERSION = 1;
@@ -22,6 +23,10 @@ const RESERVATION: GivenColumns = {
   on_abandoned: 'text',
   on_expired: 'text',
   made_at: 'float8',
+  method: 'text',
+  route: 'text',
+  path: 'text',
+  request: 'text',
 };
 
 /** And those of an ending. */
@@ -44,12 +49,13 @@ const ENDING: GivenColumns = {
  */
 export function reserveSql(keys: string, rows: Rows): string {
   return `INSERT INTO ${keys}
-      (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired)
+      (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired,
+       method, route, path, request)
     SELECT scope, endpoint, key, fingerprint, owner,
            now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond',
-           on_abandoned, on_expired
+           on_abandoned, on_expired, method, route, path, request::json
     FROM ${givenRows(rows, RESERVATION, 'w')}
-    WHERE NOT ${STALE}
+    WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${STALE}
     ORDER BY scope, endpoint, key
     ON CONFLICT (scope, endpoint, key) DO NOTHING
     RETURNING id, owner`;
@@ -66,6 +72,9 @@ export function lookUpSql(keys: string): string {
            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
            (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
            (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
+           (extract(epoch FROM k.resume_after - now()) * 1000)::float8 AS "resumeIn",
+           k.resume_attempts AS "resumeAttempts",
+           k.operation,
            k.response_version AS "responseVersion",
            k.response_status AS "responseStatus",
            k.response_headers AS "responseHeaders",
@@ -101,7 +110,8 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
           WHEN e.status = 'failed_retryable' AND k.operation IS NOT NULL
           THEN now() + e.resume_in * interval '1 millisecond'
         END,
-        completed_at = CASE WHEN e.status = 'completed' THEN now() END,
+        -- Of a performed operation: it was complete before this attempt began.
+        completed_at = CASE e.status WHEN 'completed' THEN now() WHEN 'performed' THEN k.completed_at END,
         expires_at = CASE
           WHEN e.status = 'completed'
             AND (k.attempt > 1 OR k.expires_at < now() + 0.9 * e.retention * interval '1 millisecond')
@@ -109,7 +119,7 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
           ELSE k.expires_at
         END
     FROM ${givenRows(rows, ENDING, 'e', after)}
-    WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
+    WHERE ${BOUNDED_LOCK_WAIT} AND k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
     RETURNING k.owner, k.expires_at AS "expiresAt"`;
 }
 

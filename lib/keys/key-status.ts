@@ -2,6 +2,8 @@
 export const KEY_STATUSES = [
   'pending',
   'in_progress',
+  /** A worker has finished the operation; the client's retry renders and stores the answer. */
+  'performed',
   'completed',
   'failed_retryable',
   'unknown',

@@ -1,5 +1,5 @@
 import type { Answer } from '../response/answer.js';
-import type { Database } from './database.js';
+import type { Database, Lane } from './database.js';
 import { Failed } from './gather.js';
 import { parametersFor, type Rows } from './given-rows.js';
 import {
@@ -10,15 +10,10 @@ import {
   reserveSql,
 } from './key-statements.js';
 import { finishParameters, reserveParameters, toFound, type LookUpRow } from './key-rows.js';
+import type { KeyName } from './key-name.js';
 import type { KeyStatus } from './key-status.js';
+import { BOUNDED_LOCK_WAIT } from './lock-wait.js';
 import { PreparedStatement } from './prepared-statement.js';
-
-/** What the unique index is about. */
-export interface KeyName {
-  scope: string;
-  endpoint: string;
-  key: string;
-}
 
 /** A request for the right to run a key. */
 export interface Reservation extends KeyName {
@@ -31,6 +26,18 @@ export interface Reservation extends KeyName {
   onExpired: 'forget' | 'gone';
   /** When the client made the key, in milliseconds. A new key that is older than its retention is refused. */
   madeAt?: number | undefined;
+  asked: AskedFor;
+}
+
+/** What a key is for, as people want to see it. */
+export interface AskedFor {
+  method: string;
+  /** The pattern of the route. */
+  route: string;
+  /** Without the query. */
+  path: string;
+  /** JSON text: what `keepRequest` kept. */
+  kept?: string | undefined;
 }
 
 /** A key as a statement found it. Everything about time was compared on the database's clock. */
@@ -51,6 +58,12 @@ export interface FoundKey {
   runningFor: number;
   /** Milliseconds until somebody looks into an unknown outcome. */
   reconcileIn: number | null;
+  /** Milliseconds until a worker goes on with it; null where none will. */
+  resumeIn: number | null;
+  /** How often workers have tried. */
+  resumeAttempts: number;
+  /** The resumable operation that is on record. */
+  operation: string | null;
   expiresAt: Date | null;
   responseStatus: number | null;
   /** Undefined where there is no answer, or none that this version can read. */
@@ -67,14 +80,24 @@ export type ReserveResult =
   | { kind: 'missed' }
   /** Not there, and made so long ago that it may have been there. */
   | { kind: 'stale' }
+  /** Somebody's transaction holds the key's row and does not end, and there is nothing to read yet. */
+  | { kind: 'locked'; error: unknown }
   /** Taken by somebody, and not to be read. The others of its statement have what they took. */
   | { kind: 'unread'; error: unknown };
+
+/** What came of an attempt to change a key that nobody runs. */
+export type Change =
+  | 'changed'
+  /** Something happened to it since it was seen. */
+  | 'outdated'
+  /** Somebody is at it this very moment, or stands still in the middle of it. */
+  | 'locked';
 
 /** How an attempt ended. */
 export interface Ending {
   id: string;
   owner: string;
-  status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'unknown'>;
+  status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'performed' | 'unknown'>;
   responseStatus: number | null;
   responseHeaders: Record<string, string | string[]> | null;
   /** Null where the body cannot be replayed. */
@@ -96,6 +119,12 @@ export interface Lease {
   owner: string;
   lease: number;
 }
+
+/** Its attempt gave no sign of life for the length of its lease. */
+const LAPSED = `(k.status = 'in_progress' AND k.locked_until <= now())`;
+
+/** A key whose attempt ended without an answer. If its operation was performed before, it still is. */
+const OPEN_AGAIN = `CASE WHEN completed_at IS NULL THEN 'failed_retryable' ELSE 'performed' END`;
 
 /** Every statement on `idempotency_keys`. All but `reserve` are fenced by id, owner and status. */
 export class KeyStore {
@@ -165,7 +194,8 @@ export class KeyStore {
     return this.lookUp(taken).catch(unread(taken)).then(results);
   }
 
-  private async lookUp(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
+  /** Reads keys without a lock, and without taking any. */
+  async lookUp(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
     const rows = await this.database.query<LookUpRow>(this.lookUpStatement, [
       wanted.map((w) => w.scope),
       wanted.map((w) => w.endpoint),
@@ -181,36 +211,86 @@ export class KeyStore {
    * the decision was based on: if anything happened since, no row matches. A
    * stalled owner may have come back to life and recorded a further phase, which
    * the new attempt would not know of; the lease tells, since phases renew it.
+   *
+   * @param byWorker counts as one of the attempts that workers have
    */
-  async takeOver(seen: SeenKey, owner: string, lease: number): Promise<boolean> {
-    const rows = await this.database.query(
-      `UPDATE ${this.keys}
-       SET status = 'in_progress', owner = $4, attempt = attempt + 1, last_run_at = now(),
-           locked_until = now() + $5::float8 * interval '1 millisecond', last_error_code = NULL,
-           resume_after = now() + $5::float8 * interval '1 millisecond' -- for the sweeper, should it die again
-       WHERE id = $1 AND owner = $2 AND attempt = $3 AND extract(epoch FROM locked_until) = $6::numeric
-         AND (status IN ('failed_retryable', 'pending') OR (status = 'in_progress' AND locked_until <= now()))
-       RETURNING id`,
-      [seen.id, seen.owner, seen.attempt, owner, lease, seen.lockedUntil],
+  takeOver(seen: SeenKey, owner: string, lease: number, byWorker = false): Promise<Change> {
+    return this.change(
+      seen,
+      `(k.status IN ('failed_retryable', 'performed', 'pending') OR ${LAPSED})`,
+      `status = 'in_progress', owner = $5, attempt = attempt + 1, last_run_at = now(),
+       locked_until = now() + $6::float8 * interval '1 millisecond', last_error_code = NULL,
+       resume_after = now() + $6::float8 * interval '1 millisecond', -- for the sweeper, should it die again
+       resume_attempts = resume_attempts + $7::int`,
+      [owner, lease, byWorker ? 1 : 0],
     );
-    return rows.length === 1;
   }
 
   /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
-  async declareUnknown(seen: SeenKey, errorCode: string): Promise<void> {
-    await this.database.query(
-      `UPDATE ${this.keys}
-       SET status = 'unknown', last_error_code = $4, reconcile_after = now(), resume_after = NULL
-       WHERE id = $1 AND owner = $2 AND attempt = $3 AND extract(epoch FROM locked_until) = $5::numeric
-         AND (status = 'failed_retryable' OR (status = 'in_progress' AND locked_until <= now()))`,
-      [seen.id, seen.owner, seen.attempt, errorCode, seen.lockedUntil],
+  declareUnknown(seen: SeenKey, errorCode: string): Promise<Change> {
+    return this.change(
+      seen,
+      `(k.status = 'failed_retryable' OR ${LAPSED})`,
+      `status = 'unknown', last_error_code = $5, reconcile_after = now(), resume_after = NULL`,
+      [errorCode],
     );
+  }
+
+  /** Nobody runs it, and a retry or the completer may. */
+  release(seen: SeenKey): Promise<Change> {
+    return this.change(
+      seen,
+      LAPSED,
+      `status = ${OPEN_AGAIN}, last_error_code = 'abandoned',
+       resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN now() END`,
+    );
+  }
+
+  /** Workers have tried it often enough: it is left to its client and to people. */
+  giveUpOperation(seen: SeenKey): Promise<Change> {
+    return this.change(
+      seen,
+      `k.status IN ('failed_retryable', 'pending')`,
+      `status = 'failed_retryable', last_error_code = 'attempts_exhausted', resume_after = NULL`,
+    );
+  }
+
+  /**
+   * Changes a key that nobody runs, if it still is as it was seen. A row that
+   * somebody has locked is not waited for: one that stands still would take a
+   * connection from each request that asks for its key.
+   */
+  private async change(
+    seen: SeenKey,
+    condition: string,
+    assignments: string,
+    parameters: readonly unknown[] = [],
+  ): Promise<Change> {
+    const [row] = await this.database.query<{ changed: boolean; matches: boolean }>(
+      `WITH matching AS (
+         SELECT k.id FROM ${this.keys} k
+         WHERE k.id = $1 AND k.owner = $2 AND k.attempt = $3
+           AND extract(epoch FROM k.locked_until) = $4::numeric AND ${condition}
+       ), free AS (
+         SELECT k.id FROM ${this.keys} k
+         WHERE k.id = $1 AND k.owner = $2 AND k.attempt = $3
+           AND extract(epoch FROM k.locked_until) = $4::numeric AND ${condition}
+         FOR NO KEY UPDATE SKIP LOCKED
+       ), changed AS (
+         UPDATE ${this.keys} k SET ${assignments} FROM free WHERE k.id = free.id RETURNING k.id
+       )
+       SELECT EXISTS (SELECT FROM changed) AS changed, EXISTS (SELECT FROM matching) AS matches`,
+      [seen.id, seen.owner, seen.attempt, seen.lockedUntil, ...parameters],
+    );
+    if (row?.changed) return 'changed';
+    return row?.matches ? 'locked' : 'outdated';
   }
 
   /** Removes a finished key that is past its retention, so that it can be used anew. */
   async forget(id: string): Promise<void> {
     await this.database.query(
-      `DELETE FROM ${this.keys} WHERE id = $1 AND status = 'completed' AND expires_at <= now()`,
+      `DELETE FROM ${this.keys}
+       WHERE id = $1 AND status = 'completed' AND expires_at <= now() AND ${BOUNDED_LOCK_WAIT}`,
       [id],
     );
   }
@@ -220,11 +300,12 @@ export class KeyStore {
    * earlier try whose reply was lost; any other attempt has lost its lease. By
    * their owners: two attempts of one key may end together, and one of them lost it.
    */
-  async finish(endings: readonly Ending[]): Promise<Map<string, RecordedEnding>> {
+  async finish(endings: readonly Ending[], lane?: Lane): Promise<Map<string, RecordedEnding>> {
     const count = endings.length === 1 ? 'one' : 'many';
     const rows = await this.database.query<FinishedRow>(
       this.finishStatement[count],
       parametersFor(count, finishParameters(endings)),
+      lane,
     );
     return this.recorded(endings, rows);
   }
@@ -263,10 +344,11 @@ export class KeyStore {
       `WITH removed AS (
          DELETE FROM ${this.keys}
          WHERE scope = $1 AND endpoint = $2 AND key = $3 AND owner = $4
-           AND status = 'in_progress' AND attempt = 1
+           AND status = 'in_progress' AND attempt = 1 AND ${BOUNDED_LOCK_WAIT}
        )
        UPDATE ${this.keys}
-       SET status = 'failed_retryable', last_error_code = 'handler_not_begun'
+       SET status = ${OPEN_AGAIN}, last_error_code = 'handler_not_begun',
+           resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN resume_after END
        WHERE scope = $1 AND endpoint = $2 AND key = $3 AND owner = $4
          AND status = 'in_progress' AND attempt > 1`,
       [reservation.scope, reservation.endpoint, reservation.key, reservation.owner],
@@ -304,6 +386,7 @@ export class KeyStore {
        LEFT JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
        WHERE k.id IS NULL`,
       [leases.map((l) => l.id), leases.map((l) => l.owner), leases.map((l) => l.lease)],
+      'reserved',
     );
     return rows.map((row) => row.owner);
   }
@@ -311,26 +394,30 @@ export class KeyStore {
   /** Ends leases early, at shutdown, so that retries elsewhere need not wait for them to lapse. */
   async letGo(leases: readonly Omit<Lease, 'lease'>[]): Promise<void> {
     await this.database.query(
-      `UPDATE ${this.keys} k
-       SET locked_until = now()
-       FROM unnest($1::bigint[], $2::uuid[]) AS h (id, owner)
-       WHERE k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'`,
+      `WITH free AS (
+         SELECT k.id
+         FROM unnest($1::bigint[], $2::uuid[]) AS h (id, owner)
+         JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
+         FOR NO KEY UPDATE OF k SKIP LOCKED
+       )
+       UPDATE ${this.keys} k SET locked_until = now() FROM free WHERE k.id = free.id`,
       [leases.map((l) => l.id), leases.map((l) => l.owner)],
+      'reserved',
     );
   }
 
   /** Leaves the operation of an attempt to a worker. False: the lease is lost. */
   async park(
-    attempt: Omit<Lease, 'lease'>,
-    operation: string,
-    input: string | undefined,
+    attempt: Lease,
+    { name, input, maxRunTime }: { name: string; input: string | undefined; maxRunTime: number },
   ): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.keys}
-       SET status = 'pending', operation = $3, input = $4::json, locked_until = now(), resume_after = now()
-       WHERE id = $1 AND owner = $2 AND status IN ('in_progress', 'pending')
+       SET status = 'pending', operation = $3, input = $4::json, lease_ms = $5, max_run_time_ms = $6,
+           locked_until = now(), resume_after = now()
+       WHERE id = $1 AND owner = $2 AND status IN ('in_progress', 'pending') AND ${BOUNDED_LOCK_WAIT}
        RETURNING id`,
-      [attempt.id, attempt.owner, operation, input ?? null],
+      [attempt.id, attempt.owner, name, input ?? null, attempt.lease, maxRunTime],
     );
     return rows.length === 1;
   }

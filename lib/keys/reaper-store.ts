@@ -1,4 +1,3 @@
-import { OPERATION_FINISHED } from '../phases/phase-store.js';
 import type { Answer } from '../response/answer.js';
 import type { Database } from './database.js';
 import { doubtOf } from './doubt.js';
@@ -37,7 +36,10 @@ const LOCK_TIMEOUT = '250ms';
 const LAST_CHANCE = '1 hour';
 
 /** Nothing is left to do but to answer, and nobody asks any more. */
-const FINISHED = `(k.status = 'completed' OR k.last_error_code = '${OPERATION_FINISHED}')`;
+const FINISHED = `k.status IN ('completed', 'performed')`;
+
+/** Keys that run, or whose outcome is unknown, are not to be forgotten. */
+const REAPABLE = `k.status IN ('completed', 'performed', 'expired', 'pending', 'failed_retryable')`;
 
 /** The statements of the reaper. */
 export class ReaperStore {
@@ -73,7 +75,7 @@ export class ReaperStore {
          FROM ${this.keys} k
          WHERE (SELECT set_config('lock_timeout', '${LOCK_TIMEOUT}', true)) IS NOT NULL -- for this statement alone
            AND k.expires_at <= now()
-           AND k.status IN ('completed', 'expired', 'pending', 'failed_retryable')
+           AND ${REAPABLE}
            AND ${which}
          ORDER BY k.expires_at
          LIMIT ${'ids' in choice ? choice.ids.length : Number(choice.limit)}
@@ -109,8 +111,8 @@ export class ReaperStore {
   /** The keys that the same choice would take, without touching them. */
   async due({ limit, from, except }: Exclude<ReapChoice, { ids: unknown }>): Promise<string[]> {
     const rows = await this.database.query<{ id: string }>(
-      `SELECT id FROM ${this.keys}
-       WHERE expires_at <= now() AND status IN ('completed', 'expired', 'pending', 'failed_retryable')
+      `SELECT id FROM ${this.keys} k
+       WHERE expires_at <= now() AND ${REAPABLE}
          AND ($2::timestamptz IS NULL OR expires_at >= $2) AND NOT id = ANY ($3::bigint[])
        ORDER BY expires_at
        LIMIT $1`,

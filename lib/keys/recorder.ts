@@ -4,6 +4,7 @@ import { faultPoint } from '../fault-points.js';
 import type { ObservedAnswer } from '../response/answer.js';
 import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
 import type { Attempt } from './attempt.js';
+import { StoreUnavailableError } from './database.js';
 import type { KeyBatches } from './key-batches.js';
 import type { Ending, KeyStore, RecordedEnding } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
@@ -28,6 +29,8 @@ export class Recorder {
     private readonly leases: LeaseKeeper,
     private readonly waitingRoom: WaitingRoom,
     private readonly pickHeaders: (headers: ObservedAnswer['headers']) => ObservedAnswer['headers'],
+    /** There is an operation for the workers. */
+    private readonly wakeWorkers: () => void,
   ) {}
 
   /**
@@ -42,9 +45,11 @@ export class Recorder {
         return { final: false, expiresAt: null };
       }
       if (attempt.parked) {
-        const { name, input } = attempt.operation!;
-        const parked = await this.insist(attempt, () => this.keys.park(attempt, name, input));
+        const { maxRunTime } = attempt.policy;
+        const operation = { ...attempt.operation!, maxRunTime };
+        const parked = await this.insist(attempt, () => this.keys.park(attempt, operation));
         if (!parked) throw leaseLost();
+        this.wakeWorkers();
         return { final: false, parked: true, expiresAt: null };
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
@@ -62,13 +67,22 @@ export class Recorder {
     }
   }
 
-  /** What failed once travels by itself: whatever holds it up is not to hold up others again. */
+  /**
+   * Retries are sent unbatched: whatever holds one up is not to hold up others
+   * again. One that got no connection from the pool does not ask the pool again.
+   */
   private finish(attempt: Attempt, ending: Ending): Promise<RecordedEnding | undefined> {
     let alone = false;
+    let unsent = false;
     return this.insist(attempt, () => {
-      const recorded = this.batches.finish(ending, alone);
+      const recorded = unsent
+        ? this.batches.finishPastThePool(ending)
+        : this.batches.finish(ending, alone);
       alone = true;
-      return recorded;
+      return recorded.catch((error: unknown) => {
+        unsent = error instanceof StoreUnavailableError && error.late === undefined;
+        throw error;
+      });
     });
   }
 
@@ -109,10 +123,16 @@ export function endingOf(
     };
   }
   const unknown = status >= 500 && attempt.policy.onServerError === 'unknown';
-  return open(attempt, unknown ? 'unknown' : 'failed_retryable', `http_${status}`);
+  // The operation was completed before; only its answer could not be rendered.
+  const retryable = attempt.operationEnd ? 'performed' : 'failed_retryable';
+  return open(attempt, unknown ? 'unknown' : retryable, `http_${status}`);
 }
 
-function open(attempt: Attempt, status: 'failed_retryable' | 'unknown', errorCode: string): Ending {
+function open(
+  attempt: Attempt,
+  status: 'failed_retryable' | 'performed' | 'unknown',
+  errorCode: string,
+): Ending {
   return {
     id: attempt.id,
     owner: attempt.owner,
@@ -122,7 +142,7 @@ function open(attempt: Attempt, status: 'failed_retryable' | 'unknown', errorCod
     responseBody: null,
     errorCode,
     retention: attempt.policy.retention,
-    resumeIn: resumeIn(attempt.number),
+    resumeIn: resumeIn(attempt.resumeAttempts + 1),
   };
 }
 

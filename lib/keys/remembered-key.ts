@@ -26,7 +26,7 @@ export class RememberedKey {
   /** What a request gets without asking the database. Undefined: it has to. */
   decide(
     fingerprint: Buffer,
-    policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch'>,
+    policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch' | 'run'>,
   ): Decision | undefined {
     // A finished key stays as it is, so the same question has the same answer.
     if (this.last?.fingerprint === fingerprint && this.last.policy === policy) {

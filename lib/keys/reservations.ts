@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { faultPoint, mortal } from '../fault-points.js';
 import type { ResolvedPolicy } from '../idempotency.policy.js';
@@ -11,7 +12,8 @@ import { isConnectionLoss, StoreUnavailableError } from './database.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
 import type { FinishedKeys } from './finished-keys.js';
 import type { KeyBatches } from './key-batches.js';
-import type { FoundKey, KeyName, KeyStore, Reservation } from './key-store.js';
+import type { KeyName } from './key-name.js';
+import type { AskedFor, FoundKey, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from './persistence.js';
 import type { RememberedKey } from './remembered-key.js';
@@ -21,6 +23,9 @@ import { withdraw } from './withdrawal.js';
 /** Far more rounds than any real race needs; only a broken store gets there. */
 const MOST_ROUNDS = 1_000;
 
+/** What a transaction that just commits needs to end. */
+const LOCKED_PAUSE = 20;
+
 /** A request on its way to a decision. */
 interface Claim {
   reservation: Reservation;
@@ -29,6 +34,8 @@ interface Claim {
   waitUntil: number;
   /** Statements that may have taken the key without our knowing, or still may. */
   unsure: Promise<unknown>[];
+  /** Somebody had the key's row locked when it was to be changed. */
+  foundLocked: boolean;
 }
 
 /** Decides what a request with a key gets, and takes the key where it is to run. */
@@ -44,6 +51,8 @@ export class Reservations {
     private readonly leases: LeaseKeeper,
     private readonly waitingRoom: WaitingRoom,
     private readonly storeTimeout: number,
+    /** There is an operation for the workers. */
+    private readonly wakeWorkers: () => void,
   ) {}
 
   /** For shutdown: what arrives from now on is for another process, and what waits is to ask there. */
@@ -63,10 +72,11 @@ export class Reservations {
     fingerprint: Buffer,
     policy: ResolvedPolicy,
     known: RememberedKey | undefined,
+    askedFor: () => AskedFor,
   ): Decision | Promise<Decision> {
     return (
       known?.decide(fingerprint, policy) ??
-      this.reserve(reservationOf(name, fingerprint, policy), policy)
+      this.reserve(reservationOf(name, fingerprint, policy, askedFor()), policy)
     );
   }
 
@@ -77,7 +87,9 @@ export class Reservations {
       policy,
       waitUntil: performance.now() + policy.waitFor,
       unsure: [],
+      foundLocked: false,
     };
+    const lockedUntil = performance.now() + this.storeTimeout;
     let decision: Decision | undefined;
     this.leases.deciding();
     try {
@@ -89,7 +101,7 @@ export class Reservations {
         const asOf = performance.now();
         const result = await this.take(claim, () => this.batches.reserve(reservation));
         if (result.kind === 'reserved') {
-          decision = run(claim, { id: result.id, number: 1, recoveryPoint: 'started' }, NO_PHASES);
+          decision = run(claim, { id: result.id, ...FIRST_ATTEMPT }, NO_PHASES);
         } else if (result.kind === 'found') {
           const { key } = result;
           if (key.status === 'completed') this.finished.keep(reservation, key, asOf);
@@ -97,6 +109,10 @@ export class Reservations {
           decision = judged instanceof Promise ? await judged : judged;
         } else if (result.kind === 'stale') {
           decision = result;
+        } else if (result.kind === 'locked' && performance.now() >= lockedUntil) {
+          throw new StoreUnavailableError('The row of a key stays locked.', {
+            cause: result.error,
+          });
         }
       }
       if (decision.kind === 'run') this.leases.hold(decision.attempt);
@@ -139,14 +155,37 @@ export class Reservations {
     const phases = await this.phases.load(key.id);
     const why = whyNotResumable(key, phases, policy);
     if (why !== undefined) {
-      this.logger.warn(`Idempotency key ${key.id} is ${why}: its outcome is unknown.`);
-      await this.keys.declareUnknown(key, why);
-      return undefined;
+      const declared = await this.keys.declareUnknown(key, why);
+      if (declared === 'changed') {
+        this.logger.warn(`Idempotency key ${key.id} is ${why}: its outcome is unknown.`);
+      }
+      return declared === 'locked' ? this.locked(key, claim) : undefined;
+    }
+    if (policy.run === 'background' && key.operation !== null && key.status === 'in_progress') {
+      return this.leaveToWorkers(key, claim);
     }
     this.assertOpen();
     const { owner, lease } = reservation;
     const taken = await this.take(claim, () => this.keys.takeOver(key, owner, lease));
-    return taken ? run(claim, { ...key, number: key.attempt + 1 }, phases) : undefined;
+    if (taken === 'locked') return this.locked(key, claim);
+    return taken === 'changed'
+      ? run(claim, { ...key, number: key.attempt + 1 }, phases)
+      : undefined;
+  }
+
+  /** A worker died with it. Another one goes on; the client has nothing to do but to ask. */
+  private async leaveToWorkers(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
+    const released = await this.keys.release(key);
+    if (released === 'changed') this.wakeWorkers();
+    return released === 'locked' ? this.locked(key, claim) : undefined;
+  }
+
+  /** Somebody is at the key this very moment: look once more, then count it as running. */
+  private async locked(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
+    if (claim.foundLocked) return this.running(key, claim);
+    claim.foundLocked = true;
+    await pause(LOCKED_PAUSE);
+    return undefined;
   }
 
   private async running(
@@ -154,11 +193,13 @@ export class Reservations {
     { policy, waitUntil }: Claim,
   ): Promise<Decision | undefined> {
     const left = waitUntil - performance.now();
-    if (policy.onInProgress === 'wait' && left > 0 && !this.closed) {
+    const waits = policy.onInProgress === 'wait' && policy.run === 'request';
+    if (waits && left > 0 && !this.closed) {
       await this.waitingRoom.wait({ id, owner }, left);
       return undefined;
     }
-    return { kind: policy.onInProgress === 'accept' ? 'accepted' : 'inProgress', id, runningFor };
+    const accepts = policy.onInProgress === 'accept' || policy.run === 'background';
+    return { kind: accepts ? 'accepted' : 'inProgress', id, runningFor };
   }
 
   private assertOpen(): void {
@@ -184,6 +225,7 @@ function reservationOf(
   { scope, endpoint, key }: KeyName,
   fingerprint: Buffer,
   { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
+  asked: AskedFor,
 ): Reservation {
   const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
   const owner = randomUUID();
@@ -198,14 +240,16 @@ function reservationOf(
     onAbandoned,
     onExpired,
     madeAt,
+    asked,
   };
 }
 
 const NO_PHASES: readonly PhaseRecord[] = [];
+const FIRST_ATTEMPT = { number: 1, recoveryPoint: 'started', resumeAttempts: 0 };
 
 function run(
   { reservation, policy }: Claim,
-  row: { id: string; number: number; recoveryPoint: string },
+  row: { id: string; number: number; recoveryPoint: string; resumeAttempts: number },
   recorded: readonly PhaseRecord[],
 ): Decision {
   return { kind: 'run', attempt: new Attempt(reservation, policy, { ...row, recorded }) };

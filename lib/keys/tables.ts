@@ -1,4 +1,5 @@
 import { Entity } from 'typeorm';
+import { IdempotencyJob } from '../background/idempotency-job.entity.js';
 import { IdempotencyAudit } from '../operator/idempotency-audit.entity.js';
 import { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import { belongsToKey, IdempotencyPhase } from '../phases/idempotency-phase.entity.js';
@@ -12,6 +13,7 @@ export const idempotencyEntities: EntityClass[] = [
   IdempotencyPhase,
   OutboxMessage,
   IdempotencyAudit,
+  IdempotencyJob,
 ];
 
 const inSchema = new Map<string, EntityClass[]>();
@@ -28,10 +30,12 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
     class IdempotencyPhaseInSchema extends IdempotencyPhase {}
     class OutboxMessageInSchema extends OutboxMessage {}
     class IdempotencyAuditInSchema extends IdempotencyAudit {}
+    class IdempotencyJobInSchema extends IdempotencyJob {}
     Entity('idempotency_keys', { schema })(IdempotencyKeyInSchema);
     Entity('idempotency_phases', { schema })(IdempotencyPhaseInSchema);
     Entity('idempotency_outbox', { schema })(OutboxMessageInSchema);
     Entity('idempotency_audit', { schema })(IdempotencyAuditInSchema);
+    Entity('idempotency_jobs', { schema })(IdempotencyJobInSchema);
     belongsToKey(() => IdempotencyKeyInSchema)(
       IdempotencyPhaseInSchema.prototype,
       'idempotencyKey',
@@ -43,6 +47,7 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
         IdempotencyPhaseInSchema,
         OutboxMessageInSchema,
         IdempotencyAuditInSchema,
+        IdempotencyJobInSchema,
       ]),
     );
   }

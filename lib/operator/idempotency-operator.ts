@@ -2,7 +2,6 @@ import type { Maintenance } from '../background/maintenance.js';
 import type { JobStatus } from '../background/job.js';
 import type { FinishedKeys } from '../keys/finished-keys.js';
 import { isReconciliation } from '../phases/reconciler.js';
-import { OPERATION_FINISHED } from '../phases/phase-store.js';
 import type { Answer } from '../response/answer.js';
 import { actorOf, refuse, type By, type Change, type Refused } from './change.js';
 import { answerFrom, type GivenAnswer } from './given-answer.js';
@@ -150,6 +149,11 @@ export class IdempotencyOperator {
             'finished',
             `Key ${seen.id} is ${seen.status}: there is nothing to try again.`,
           );
+        case 'performed':
+          return refuse(
+            'finished',
+            `The operation of key ${seen.id} is finished; its client gets the answer when it retries.`,
+          );
         case 'unknown':
           if (seen.phase !== null) return this.store.askAgain(seen, actor);
           return refuse(
@@ -157,12 +161,6 @@ export class IdempotencyOperator {
             `Key ${seen.id} has no foreign call that could be asked about. Find out what happened and use resolveKey().`,
           );
         default:
-          if (seen.lastErrorCode === OPERATION_FINISHED) {
-            return refuse(
-              'finished',
-              `The operation of key ${seen.id} is finished; its client gets the answer when it retries.`,
-            );
-          }
           if (seen.operation !== null) return this.store.resume(seen, actor);
           return refuse(
             'no_operation',

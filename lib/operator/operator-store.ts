@@ -154,12 +154,12 @@ export class OperatorStore {
     );
   }
 
-  /** The completer makes one more attempt, now. */
+  /** The completer gets another round of attempts, from now on. */
   resume(seen: SeenState, actor: Actor): Promise<Written | undefined> {
     return this.write(
       seen,
       { ...actor, action: 'retry', after: stateAfter(seen, seen.status, RETRY_REQUESTED) },
-      `UPDATE ${this.keys} k SET resume_after = now(), last_error_code = '${RETRY_REQUESTED}' WHERE ${FENCE}`,
+      `UPDATE ${this.keys} k SET resume_after = now(), resume_attempts = 0, last_error_code = '${RETRY_REQUESTED}' WHERE ${FENCE}`,
     );
   }
 

@@ -1,14 +1,10 @@
 import { ABANDONED } from '../keys/expiry.js';
-import { OPERATION_FINISHED } from '../phases/phase-store.js';
 import { refuse, type Refused } from './change.js';
 import type { SeenForDecision } from './operator-store.js';
 
 /** Nothing is left to do but to answer. */
-export function isFinished({
-  status,
-  lastErrorCode,
-}: Pick<SeenForDecision, 'status' | 'lastErrorCode'>): boolean {
-  return status === 'completed' || lastErrorCode === OPERATION_FINISHED;
+export function isFinished({ status }: Pick<SeenForDecision, 'status'>): boolean {
+  return status === 'completed' || status === 'performed';
 }
 
 /** It has no answer of its own, but the one that says that nobody finished it. */

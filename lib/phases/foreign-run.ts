@@ -4,6 +4,7 @@ import { faultPoint, type FaultStep } from '../fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
   isConnectionLoss,
+  isLockTimeout,
   isSerializationConflict,
   StoreUnavailableError,
 } from '../keys/database.js';
@@ -34,7 +35,9 @@ export interface ForeignRunTools {
 export class ForeignRun<R, T> {
   private static readonly logger = new Logger('AtomicPhase');
   private readonly effectKey: string;
-  /** When the call was first made, on the database's clock. */
+  /** It is certain that no earlier attempt's call took effect. */
+  private cleared = false;
+  /** When the call was made, on the database's clock; of several, the last one. */
   private startedAt: Date | undefined;
 
   constructor(
@@ -80,6 +83,7 @@ export class ForeignRun<R, T> {
     if (reconciliation.outcome === 'executed') return { result: reconciliation.result as R };
     if (reconciliation.outcome === 'rejected') throw await this.reject(reconciliation.error);
     if (reconciliation.outcome === 'unknown') throw this.doubt(false);
+    this.cleared = true;
     return undefined;
   }
 
@@ -118,7 +122,8 @@ export class ForeignRun<R, T> {
       () => this.tools.batches.record(intent),
       {
         within: attempt.lease,
-        again: (error) => isConnectionLoss(error) || isSerializationConflict(error),
+        again: (error) =>
+          isConnectionLoss(error) || isSerializationConflict(error) || isLockTimeout(error),
       },
       (error) => {
         throw this.unrecorded(error);
@@ -186,7 +191,7 @@ export class ForeignRun<R, T> {
 
   /** A refused connection now says nothing about what an earlier attempt's call did. */
   private isFresh(): boolean {
-    return this.earlier?.state !== 'intended';
+    return this.earlier?.state !== 'intended' || this.cleared;
   }
 
   private neverExecuted(error: unknown): boolean {
@@ -231,13 +236,14 @@ export class ForeignRun<R, T> {
     });
   }
 
-  /** A lost rejection is no doubt: if the answer is recorded, that is all there is to know. */
+  /** An unrecorded rejection leaves nothing uncertain, if the answer or the end of the operation is recorded. */
   private async end(state: 'rejected' | 'withdrawn', result?: string): Promise<void> {
     try {
       await this.tools.transactions.end(this.place, state, result);
     } catch (error) {
       if (error instanceof LeaseLostError) throw error;
       this.stop('not_recorded');
+      this.journal.unrecorded = { name: this.place.name, state, result };
       ForeignRun.logger.warn(
         `The end of phase "${this.place.name}" could not be recorded: ${String(error)}`,
       );

@@ -8,6 +8,14 @@ const RESERVED = new Set(['started', 'finished']);
 /** Fits the column's readers: logs, dashboards, operators. */
 const LONGEST_NAME = 100;
 
+/** How a foreign phase ended, where only the database does not know it yet. */
+export interface UnrecordedEnd {
+  name: string;
+  state: 'rejected' | 'withdrawn';
+  /** JSON text. */
+  result: string | undefined;
+}
+
 /**
  * The phases of one request, in the order in which its handler reaches them.
  * It sees to it that they run one after another, and that a resume takes the
@@ -20,6 +28,8 @@ export class PhaseJournal {
   private running: Promise<void> | undefined;
   private over = false;
   private stopped: { name: string; why: StopReason } | undefined;
+  /** The end of a call that is known and could not be recorded. */
+  unrecorded: UnrecordedEnd | undefined;
 
   constructor(private readonly recorded: readonly PhaseRecord[] = []) {}
 

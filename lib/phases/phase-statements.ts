@@ -1,5 +1,6 @@
 // The statement of every phase.
 import { givenRows, type GivenColumns, type Rows } from '../keys/given-rows.js';
+import { BOUNDED_LOCK_WAIT } from '../keys/lock-wait.js';
 
 /** What an entry is given, in the order of the parameters. */
 const ENTRY: GivenColumns = {
@@ -8,6 +9,7 @@ const ENTRY: GivenColumns = {
   lease: 'float8',
   operation: 'text',
   input: 'text',
+  max_run_time: 'float8',
   name: 'text',
   position: 'int',
   kind: 'text',
@@ -29,18 +31,25 @@ const ENTRY: GivenColumns = {
  * finished phase is a recovery point.
  *
  * An earlier intent keeps its effect key and its request, and, unless it is
- * certain that nothing came of it, the time from which the other system
- * remembers the key. What has ended for good stays as it is.
+ * certain that nothing came of it, the time until which the other system
+ * remembers the key. Every intent has a start of its own, because a call follows
+ * it: whoever asks about that call later must not take it for an older one. What
+ * has ended for good stays as it is.
+ *
+ * @param inTransaction of the user's: its waits for locks are not ours to bound
  */
-export function recordSql(keys: string, phases: string, rows: Rows): string {
+export function recordSql(keys: string, phases: string, rows: Rows, inTransaction = false): string {
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
   return `WITH fence AS (
       UPDATE ${keys} k
       SET locked_until = clock_timestamp() + e.lease * interval '1 millisecond',
           operation = coalesce(k.operation, e.operation), input = coalesce(k.input, e.input::json),
+          lease_ms = CASE WHEN e.operation IS NOT NULL THEN e.lease ELSE k.lease_ms END,
+          max_run_time_ms = CASE WHEN e.operation IS NOT NULL THEN e.max_run_time ELSE k.max_run_time_ms END,
           recovery_point = CASE WHEN e.state = 'finished' THEN e.name ELSE k.recovery_point END
       FROM ${givenRows(rows, ENTRY, 'e')}
-      WHERE k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
+      WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}k.id = e.id AND k.owner = e.owner
+        AND k.status = 'in_progress'
       RETURNING e.*
     )
     INSERT INTO ${phases} AS p
@@ -53,7 +62,7 @@ export function recordSql(keys: string, phases: string, rows: Rows): string {
     ON CONFLICT (key_id, name) DO UPDATE
       SET state = excluded.state, attempt = excluded.attempt,
           in_doubt = coalesce(excluded.in_doubt, p.in_doubt),
-          started_at = CASE WHEN ${begunAnew} THEN excluded.started_at ELSE p.started_at END,
+          started_at = CASE WHEN excluded.state = 'intended' THEN excluded.started_at ELSE p.started_at END,
           key_valid_until =
             CASE WHEN ${begunAnew} THEN excluded.key_valid_until ELSE p.key_valid_until END,
           result = excluded.result, finished_at = excluded.finished_at

@@ -3,11 +3,9 @@ import type { Attempt } from '../keys/attempt.js';
 import type { Database } from '../keys/database.js';
 import { parametersFor, type Rows } from '../keys/given-rows.js';
 import { PreparedStatement } from '../keys/prepared-statement.js';
+import type { UnrecordedEnd } from './phase-journal.js';
 import type { InDoubt, PhaseKind, PhaseRecord, PhaseState } from './phase-record.js';
 import { recordSql } from './phase-statements.js';
-
-/** In `last_error_code`: nothing is left to do but to answer, should the client come back. */
-export const OPERATION_FINISHED = 'operation_finished';
 
 /** Behind every phase. */
 const LAST_POSITION = 2_147_483_647;
@@ -38,9 +36,16 @@ export interface PhaseEnding {
 /** What a phase has to record: that a call is about to be made, or how it all ended. */
 export type PhaseEntry = Intent | PhaseEnding;
 
+/** How a resumable operation ended that a worker has completed. */
+export interface OperationOutcome {
+  state: 'finished' | 'rejected';
+  /** JSON text. */
+  result: string | undefined;
+}
+
 /** An entry that is on record. */
 export interface RecordedEntry {
-  /** Of an intent: when the call was first made. */
+  /** Of an intent: when it was committed, right before the call. */
   startedAt: Date | null;
 }
 
@@ -52,6 +57,7 @@ export class PhaseStore {
   private readonly phases: string;
   private readonly keys: string;
   private readonly recordStatement: Record<Rows, PreparedStatement>;
+  private readonly recordInStatement: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.phases = database.table('idempotency_phases');
@@ -60,6 +66,7 @@ export class PhaseStore {
       one: new PreparedStatement(recordSql(this.keys, this.phases, 'one')),
       many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
     };
+    this.recordInStatement = new PreparedStatement(recordSql(this.keys, this.phases, 'one', true));
   }
 
   /** What earlier attempts of a key recorded, in order. */
@@ -109,7 +116,7 @@ export class PhaseStore {
   async recordIn(tx: EntityManager, ending: PhaseEnding): Promise<boolean> {
     const rows = await this.database.queryIn(
       tx.queryRunner!,
-      this.recordStatement.one,
+      this.recordInStatement,
       parametersFor('one', entryParameters([ending])),
     );
     return rows.length === 1;
@@ -117,25 +124,43 @@ export class PhaseStore {
 
   /**
    * Records the end of an operation that was completed without its client. The
-   * key stays open: the client's retry renders and stores the answer.
+   * key stays open: the client's retry renders and stores the answer, for which
+   * it has as long as for a new key.
+   *
+   * @param unrecorded the end of a phase that could not be recorded before
    */
   async finishOperation(
     attempt: Attempt,
-    state: 'finished' | 'rejected',
-    result: string | undefined,
+    outcome: OperationOutcome,
+    unrecorded: UnrecordedEnd | undefined,
   ): Promise<boolean> {
     const rows = await this.database.query(
       `WITH fence AS (
          UPDATE ${this.keys}
-         SET status = 'failed_retryable', last_error_code = '${OPERATION_FINISHED}', resume_after = NULL
+         SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
+             expires_at = now() + (expires_at - coalesce(completed_at, created_at))
          WHERE id = $1 AND owner = $2 AND status = 'in_progress'
          RETURNING id, operation
+       ), ended AS (
+         UPDATE ${this.phases} p
+         SET state = $7, result = $8::json, attempt = $4, finished_at = clock_timestamp()
+         FROM fence
+         WHERE p.key_id = fence.id AND p.name = $6 AND p.state = 'intended'
        )
        INSERT INTO ${this.phases} (key_id, name, position, kind, state, attempt, result, finished_at)
        SELECT id, 'operation:' || operation, ${LAST_POSITION}, 'operation', $3, $4, $5::json, clock_timestamp()
        FROM fence
        RETURNING key_id`,
-      [attempt.id, attempt.owner, state, attempt.number, result ?? null],
+      [
+        attempt.id,
+        attempt.owner,
+        outcome.state,
+        attempt.number,
+        outcome.result ?? null,
+        unrecorded?.name ?? null,
+        unrecorded?.state ?? null,
+        unrecorded?.result ?? null,
+      ],
     );
     return rows.length === 1;
   }
@@ -176,6 +201,7 @@ function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
     entries.map(({ attempt }) => attempt.lease),
     entries.map(({ attempt }) => attempt.operation?.name ?? null),
     entries.map(({ attempt }) => attempt.operation?.input ?? null),
+    entries.map(({ attempt }) => attempt.policy.maxRunTime),
     entries.map(({ name }) => name),
     entries.map(({ position }) => position),
     entries.map(({ kind }) => kind),

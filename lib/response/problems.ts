@@ -39,6 +39,12 @@ const PROBLEMS = {
     retryable: true,
     stripe: { status: 409, type: 'idempotency_error' },
   },
+  given_up: {
+    status: 409,
+    title: 'The operation was given up for now',
+    retryable: true,
+    stripe: { status: 409, type: 'idempotency_error' },
+  },
   abandoned: {
     status: 408,
     title: 'The request was not completed in time',

@@ -5,6 +5,9 @@ import { IdempotencyProblem, retryAfterSeconds } from './problems.js';
 /** Long enough for a look into the other system, short enough for a person at a screen. */
 const UNKNOWN_RETRY_AFTER = 30_000;
 
+/** Somebody has to look at it first: as rarely as clients can be told to ask. */
+const GIVEN_UP_RETRY_AFTER = 59_000;
+
 /** The other system did not answer properly a moment ago; asking at once would often fail again. */
 const OPEN_RETRY_AFTER = 2_000;
 
@@ -30,6 +33,12 @@ export function refusalOf(
       );
     case 'unknown':
       return outcomeUnknown(decision.reconcileIn);
+    case 'givenUp':
+      return new IdempotencyProblem(
+        'given_up',
+        'The operation has failed too often and is not tried again by itself. What it has done so far is kept. Ask the operator of this service; once it has been resumed, the same key gets its answer.',
+        retryAfterSeconds(GIVEN_UP_RETRY_AFTER),
+      );
     case 'gone':
       return new IdempotencyProblem(
         'expired',

@@ -24,6 +24,7 @@ const EXPECTED: Record<ProblemCode, Expected> = {
     retryable: true,
   },
   outcome_unknown: { status: 409, title: /not known/, retryable: true },
+  given_up: { status: 409, title: /given up/, retryable: true },
   abandoned: { status: 408, title: /not completed in time/, retryable: false },
   expired: { status: 410, title: /expired/, retryable: false },
   response_unavailable: { status: 410, title: /no longer available/, retryable: false },

@@ -15,6 +15,7 @@ export class ProblemSituations {
     orders: { onServerError: 'retry' },
     tiny: { maxResponseBytes: 1 },
     gone: { onExpired: 'gone' },
+    later: { run: 'background', onServerError: 'retry' },
   });
 
   /** Options that the application needs. */
@@ -64,6 +65,17 @@ export class ProblemSituations {
       gate.open();
       await first;
       return retry;
+    },
+
+    given_up: async (ask, app) => {
+      this.routes.answers(() => {
+        throw new Error('a bug');
+      });
+      await ask({}, 'later');
+      await app.database.query(
+        `UPDATE idempotency_keys SET operation = 'orders.create' WHERE key = 'given_up'`,
+      );
+      return ask({}, 'later');
     },
 
     abandoned: async (ask, app) => {

@@ -54,6 +54,7 @@ const EXPECTED: Record<ProblemCode, Expected> = {
     code: 'outcome_unknown',
     retried: true,
   },
+  given_up: { status: 409, type: 'idempotency_error', code: 'given_up', retried: true },
   abandoned: { status: 408, type: 'idempotency_error', code: 'abandoned', retried: false },
   expired: { status: 410, type: 'idempotency_error', code: 'expired', retried: false },
   response_unavailable: {

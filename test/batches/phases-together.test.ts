@@ -41,6 +41,7 @@ function attemptAt(reservation: Reservation, id: string, number: number): Attemp
     id,
     number,
     recoveryPoint: 'started',
+    resumeAttempts: 0,
     recorded: [],
   });
 }

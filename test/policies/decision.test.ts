@@ -22,6 +22,9 @@ function keyOf(status: KeyStatus, fields: Partial<FoundKey> = {}): FoundKey {
     expiresIn: 1_000,
     runningFor: 7,
     reconcileIn: 9,
+    resumeIn: null,
+    resumeAttempts: 0,
+    operation: null,
     expiresAt: EXPIRES,
     responseStatus: 201,
     answer: ANSWER,
@@ -30,7 +33,8 @@ function keyOf(status: KeyStatus, fields: Partial<FoundKey> = {}): FoundKey {
 }
 
 type Policy = Parameters<typeof decide>[2];
-const DEFAULT: Policy = { onExpired: 'forget', onMismatch: 'reject' };
+const DEFAULT: Policy = { onExpired: 'forget', onMismatch: 'reject', run: 'request' };
+const BACKGROUND: Policy = { ...DEFAULT, run: 'background' };
 const GONE: Policy = { ...DEFAULT, onExpired: 'gone' };
 const LENIENT: Policy = { ...DEFAULT, onMismatch: 'replay' };
 const POLICIES = [DEFAULT, GONE, LENIENT, { ...GONE, ...LENIENT, onExpired: 'gone' as const }];
@@ -54,6 +58,32 @@ describe('A found key', () => {
       'failed, past retention',
       keyOf('failed_retryable', { pastRetention: true }),
       GONE,
+      { kind: 'resume' },
+    ],
+    ['performed', keyOf('performed'), DEFAULT, { kind: 'resume' }],
+    ['performed in the background', keyOf('performed'), BACKGROUND, { kind: 'resume' }],
+    [
+      'failed, with an operation, in a request',
+      keyOf('failed_retryable', { operation: 'ride', resumeIn: 3 }),
+      DEFAULT,
+      { kind: 'resume' },
+    ],
+    [
+      'failed, and tried again by a worker soon',
+      keyOf('failed_retryable', { operation: 'ride', resumeIn: 3 }),
+      BACKGROUND,
+      { kind: 'pending', runningFor: 7 },
+    ],
+    [
+      'failed, and given up by workers',
+      keyOf('failed_retryable', { operation: 'ride' }),
+      BACKGROUND,
+      { kind: 'givenUp' },
+    ],
+    [
+      'failed before it was left to a worker',
+      keyOf('failed_retryable'),
+      BACKGROUND,
       { kind: 'resume' },
     ],
     [

@@ -66,11 +66,19 @@ describe('A key that nobody runs', () => {
       { abandoned: YES, resume: YES, failed: YES },
     ],
   ])('and has %s runs again only if that is safe', (_, phases, expected) => {
-    const lapsed = { status: 'in_progress' } as const;
+    const lapsed = { status: 'in_progress', operation: null } as const;
+    const failed = { status: 'failed_retryable', operation: null } as const;
     expect({
       abandoned: whyNotResumable(lapsed, phases, { onAbandoned: 'unknown' }),
       resume: whyNotResumable(lapsed, phases, { onAbandoned: 'resume' }),
-      failed: whyNotResumable({ status: 'failed_retryable' }, phases, { onAbandoned: 'unknown' }),
+      failed: whyNotResumable(failed, phases, { onAbandoned: 'unknown' }),
     }).toEqual(expected);
+  });
+
+  it('and has an operation on record runs again before its first phase, unless a call is in doubt', () => {
+    const lapsed = { status: 'in_progress', operation: 'rides.create' } as const;
+    const policy = { onAbandoned: 'unknown' } as const;
+    expect(whyNotResumable(lapsed, [], policy)).toBeUndefined();
+    expect(whyNotResumable(lapsed, intended({ inDoubt: 'stop' }), policy)).toBe('in_doubt');
   });
 });

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { Database } from '../../lib/keys/database.js';
+import { Database, type Lane } from '../../lib/keys/database.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import type { PreparedStatement } from '../../lib/keys/prepared-statement.js';
 
@@ -20,12 +20,20 @@ export async function openKeyStore(url: string): Promise<OpenKeyStore> {
     override query<Row>(
       statement: string | PreparedStatement,
       parameters: unknown[],
+      lane?: Lane,
     ): Promise<Row[]> {
       sent.push({ sql: typeof statement === 'string' ? statement : statement.text, parameters });
-      return super.query(statement, parameters);
+      return super.query(statement, parameters, lane);
     }
   })(dataSource, 10_000);
-  return { store: new KeyStore(database), sent, close: () => dataSource.destroy() };
+  return {
+    store: new KeyStore(database),
+    sent,
+    async close() {
+      await database.close();
+      await dataSource.destroy();
+    },
+  };
 }
 
 export function reservationOf(key: string, fields: Partial<Reservation> = {}): Reservation {
@@ -39,6 +47,7 @@ export function reservationOf(key: string, fields: Partial<Reservation> = {}): R
     retention: 86_400_000,
     onAbandoned: 'unknown',
     onExpired: 'forget',
+    asked: { method: 'POST', route: '/orders', path: '/orders' },
     ...fields,
   };
 }

@@ -1,0 +1,117 @@
+import type { Database } from '../keys/database.js';
+import type { SeenKey } from '../keys/key-store.js';
+import type { KeyStatus } from '../keys/key-status.js';
+import { SEEN } from '../keys/maintenance-store.js';
+
+/** A key whose attempt gave no sign of life for the length of its lease. */
+export interface LapsedKey extends SeenKey {
+  status: KeyStatus;
+  operation: string | null;
+  onAbandoned: 'resume' | null;
+}
+
+/** What one page of the walk came to. */
+export interface WalkedPage {
+  /** Where the next page begins. */
+  last: string;
+  /** Rows up to here need not be walked along again. */
+  settled: string;
+  rows: number;
+}
+
+/**
+ * A reservation draws its id some time before others can see it: not longer than
+ * its statement may take, storeTimeout and a second's grace. Rows that were begun
+ * longer ago than this have no invisible ones before them.
+ */
+const SETTLING_TIME = '60 seconds';
+
+/** The sweeper's row in `idempotency_jobs`. */
+const JOB = 'sweeper';
+
+/** The statements of the sweeper. */
+export class SweeperStore {
+  private readonly keys: string;
+  private readonly jobs: string;
+
+  constructor(private readonly database: Database) {
+    this.keys = database.table('idempotency_keys');
+    this.jobs = database.table('idempotency_jobs');
+  }
+
+  /**
+   * Makes the walk this process's own for `claim` milliseconds and tells where it
+   * begins. Undefined: another process walks, or has just walked.
+   *
+   * @param anyway also then
+   */
+  async claimWalk(claim: number, anyway: boolean): Promise<string | undefined> {
+    const [row] = await this.database.query<{ position: string }>(
+      `INSERT INTO ${this.jobs} AS j (job, claimed_until)
+       VALUES ('${JOB}', now() + $1::float8 * interval '1 millisecond')
+       ON CONFLICT (job) DO UPDATE SET claimed_until = excluded.claimed_until
+       WHERE j.claimed_until <= now() OR $2::boolean
+       RETURNING position::text AS position`,
+      [claim, anyway],
+    );
+    return row?.position;
+  }
+
+  /**
+   * One page of the walk along the ids: keys in progress are marked, so that an
+   * index finds them from then on. First attempts are in no index before: it would
+   * make the end of every request more expensive, and reading each row once or
+   * twice is cheaper. A row that somebody has locked is met again.
+   */
+  async walk(after: string, size: number): Promise<WalkedPage> {
+    const [page] = await this.database.query<WalkedPage>(
+      `WITH page AS MATERIALIZED (
+         SELECT id, created_at < now() - interval '${SETTLING_TIME}' AS old,
+                status = 'in_progress' AND resume_after IS NULL AS unmarked
+         FROM ${this.keys}
+         WHERE id > $1
+         ORDER BY id
+         LIMIT $2
+       ), free AS (
+         SELECT id FROM ${this.keys}
+         WHERE id IN (SELECT id FROM page WHERE unmarked) AND status = 'in_progress'
+         FOR NO KEY UPDATE SKIP LOCKED
+       ), marked AS (
+         UPDATE ${this.keys} k SET resume_after = k.locked_until
+         FROM free WHERE k.id = free.id
+         RETURNING k.id
+       ), blocked AS (
+         SELECT min(id) AS id FROM page WHERE unmarked AND id NOT IN (SELECT id FROM marked)
+       )
+       SELECT coalesce(max(id), $1)::text AS last, count(*)::int AS rows,
+              CASE WHEN bool_or(old)
+                THEN least(max(id) FILTER (WHERE old), (SELECT id - 1 FROM blocked))
+                ELSE $1
+              END::text AS settled
+       FROM page`,
+      [after, size],
+    );
+    return page!;
+  }
+
+  /** The next walk, of any process, begins there. It never goes back. */
+  async settle(position: string): Promise<void> {
+    await this.database.query(
+      `UPDATE ${this.jobs} SET position = greatest(position, $1::bigint) WHERE job = '${JOB}'`,
+      [position],
+    );
+  }
+
+  /** Keys in progress whose lease has lapsed, by the index. */
+  lapsed(batch: number, except: readonly string[]): Promise<LapsedKey[]> {
+    return this.database.query<LapsedKey>(
+      `SELECT ${SEEN}, k.operation, k.on_abandoned AS "onAbandoned"
+       FROM ${this.keys} k
+       WHERE k.resume_after <= now() AND k.status = 'in_progress' AND k.locked_until <= now()
+         AND NOT k.id = ANY ($2::bigint[])
+       ORDER BY k.resume_after
+       LIMIT $1`,
+      [batch, except],
+    );
+  }
+}

@@ -1,0 +1,71 @@
+import type { ClientBase, Pool, PoolConfig } from 'pg';
+import type { DataSource, QueryRunner } from 'typeorm';
+
+/** A connection for one statement. */
+export interface Connection {
+  client: ClientBase;
+  /** For TypeORM's logger, where the connection is TypeORM's. */
+  runner?: QueryRunner;
+  release(): void | Promise<void>;
+}
+
+/** Longer than the pause between two heartbeats of a usual lease, so that it is not opened for each. */
+const IDLE_TIMEOUT = 60_000;
+
+/**
+ * One connection beside the application's pool, for statements that must not
+ * queue behind its work: a heartbeat that waits for a free connection while
+ * handlers hold all of them comes too late. Opened when it is first needed.
+ */
+export class ReservedConnection {
+  private pool: Pool | undefined;
+  private model: Pool | undefined;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly timeout: number,
+  ) {}
+
+  async connect(): Promise<Connection> {
+    const client = await this.open().connect();
+    let broken: Error | undefined;
+    const noticeError = (error: Error) => void (broken = error);
+    client.on('error', noticeError);
+    return {
+      client,
+      release() {
+        client.off('error', noticeError);
+        client.release(broken);
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    const { pool } = this;
+    this.pool = undefined;
+    this.model = undefined;
+    await pool?.end();
+  }
+
+  /** Made like the pool of the data source, which is another one after a reconnection. */
+  private open(): Pool {
+    const { master } = this.dataSource.driver as unknown as { master: Pool };
+    if (this.pool && this.model === master) return this.pool;
+    void this.pool?.end().catch(() => undefined);
+    const { options } = master;
+    const Pool = master.constructor as new (config: PoolConfig) => Pool;
+    this.model = master;
+    this.pool = new Pool({
+      ...options,
+      // pg hides it from being listed.
+      password: options.password,
+      max: 1,
+      min: 0,
+      idleTimeoutMillis: IDLE_TIMEOUT,
+      connectionTimeoutMillis: this.timeout,
+      allowExitOnIdle: true,
+    });
+    this.pool.on('error', () => undefined);
+    return this.pool;
+  }
+}

@@ -1,0 +1,38 @@
+import { Logger } from '@nestjs/common';
+import type { ResolvedPolicy } from '../idempotency.policy.js';
+import { toJson } from '../phases/json.js';
+import type { IncomingRequest } from './incoming-request.js';
+
+/** What people look at; a longer one is a document of its own. */
+const LONGEST_REQUEST = 64 * 1024;
+
+/** Long enough for any path that a router knows. */
+const LONGEST_PATH = 2_000;
+
+const logger = new Logger('IdempotencyModule');
+
+/**
+ * What `keepRequest` keeps, as JSON text. Whatever goes wrong, the request goes
+ * on: it is for people to read, and nothing depends on it.
+ */
+export function keptRequest(
+  keep: ResolvedPolicy['keepRequest'],
+  request: IncomingRequest,
+): string | undefined {
+  if (keep === false) return undefined;
+  try {
+    const value = keep === true ? request.body : keep(request);
+    const text = toJson(value, 'The kept request');
+    if (text === undefined || text.length <= LONGEST_REQUEST) return text;
+    return JSON.stringify(`(not kept: ${text.length} characters of JSON)`);
+  } catch (error) {
+    logger.warn(`A request was not kept (keepRequest): ${(error as Error).name}`);
+    return JSON.stringify('(not kept: it cannot be stored as JSON)');
+  }
+}
+
+/** The path of a request target. The query is left out: it may hold secrets. */
+export function pathOf(url: string): string {
+  const query = url.indexOf('?');
+  return (query === -1 ? url : url.slice(0, query)).slice(0, LONGEST_PATH);
+}

@@ -169,11 +169,7 @@ export class Completer {
           responseStatus: null,
           responseHeaders: null,
           responseBody: null,
-          errorCode: attempt.doubt
-            ? 'in_doubt'
-            : exhausted
-              ? 'attempts_exhausted'
-              : 'operation_failed',
+          errorCode: errorCodeOf(attempt, exhausted),
           retention: attempt.policy.retention,
           resumeIn: exhausted ? null : resumeIn(attempt.resumeAttempts),
         },
@@ -205,4 +201,11 @@ export class Completer {
       );
     }
   }
+}
+
+/** What an operator finds it by. That it was given up is said whatever else there is to say. */
+function errorCodeOf({ doubt }: Attempt, exhausted: boolean): string {
+  if (doubt && !doubt.repeatable) return 'in_doubt';
+  if (exhausted) return 'attempts_exhausted';
+  return doubt ? 'in_doubt' : 'operation_failed';
 }

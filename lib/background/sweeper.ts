@@ -35,7 +35,8 @@ export class Sweeper implements Work {
   ) {}
 
   async run(batch: number, asked = false): Promise<number> {
-    const walking = await this.walk(asked);
+    let walking = await this.walk(asked);
+    while (asked && walking) walking = await this.walk(asked);
     const lapsed = await this.store.lapsed(batch, [...this.stuck]);
     if (lapsed.length < batch) this.stuck.clear();
     await this.sweepAll(lapsed);

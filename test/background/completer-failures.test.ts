@@ -46,9 +46,7 @@ forEachPlatform((platform) => {
     }
     expect(Math.min(...pauses)).toBeGreaterThan(0);
     expect(await due('a')).toBe(1);
-    expect(await keyRow(app.database, 'a')).toMatchObject({
-      last_error_code: 'operation_finished',
-    });
+    expect(await keyRow(app.database, 'a')).toMatchObject({ status: 'performed' });
     expect((await app.request('a')).status).toBe(201);
   });
 
@@ -99,7 +97,7 @@ forEachPlatform((platform) => {
     expect(attempts).toBe(11); // the client's own and ten more
     expect(await keyRow(app.database, 'd')).toMatchObject({
       status: 'failed_retryable',
-      last_error_code: 'in_doubt',
+      last_error_code: 'attempts_exhausted',
       resume_after: null,
     });
     // The client may still come back.

@@ -9,9 +9,12 @@ import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { HEARTBEAT, LOOK } from '../support/store-statements.js';
 import { until } from '../support/until.js';
 
-/** What would stay behind on a connection, or needs one of its own, or NOTIFY's global lock. */
+/**
+ * What would stay behind on a connection, or needs one of its own, or NOTIFY's
+ * global lock. A setting that ends with its statement does not.
+ */
 const SESSION_STATE =
-  /^\s*(SET\s+(?!TRANSACTION)(?!LOCAL)|RESET|LISTEN|UNLISTEN|NOTIFY|PREPARE|EXECUTE|DEALLOCATE|DECLARE|FETCH|DISCARD|LOAD|LOCK|CREATE\s+TEMP)|pg_(try_)?advisory_lock|set_config|pg_notify|\bWITH HOLD\b|nextval|currval/i;
+  /^\s*(SET\s+(?!TRANSACTION)(?!LOCAL)|RESET|LISTEN|UNLISTEN|NOTIFY|PREPARE|EXECUTE|DEALLOCATE|DECLARE|FETCH|DISCARD|LOAD|LOCK|CREATE\s+TEMP)|pg_(try_)?advisory_lock|set_config\((?![^)]*, true\))|pg_notify|\bWITH HOLD\b|nextval|currval/i;
 
 let gate = barrier();
 

@@ -81,7 +81,7 @@ describe('A write of an attempt that was replaced', () => {
     const [found] = await store.reserve([reservationOf('fenced')]);
     if (reserved?.kind !== 'reserved' || found?.kind !== 'found') throw new Error('not reserved');
     const owner = randomUUID();
-    expect(await store.takeOver(found.key, owner, 30_000)).toBe(true);
+    expect(await store.takeOver(found.key, owner, 30_000)).toBe('changed');
     const { id } = reserved;
     return { stale: { id, reservation, seen: found.key }, successor: { id, owner } };
   }

@@ -1,0 +1,36 @@
+/** Long enough to sum up an outage, short enough to see that it goes on. */
+const BURST = 10_000;
+
+interface Burst {
+  /** By performance.now(). */
+  until: number;
+  /** How many occurrences were not logged. */
+  more: number;
+}
+
+/**
+ * A log for what comes in bursts: an outage of the database fails every request
+ * of a second alike. The first occurrence of a kind is logged at once. Further
+ * ones within ten seconds are counted, and the next line tells how many they were.
+ */
+export class BurstLog {
+  private readonly bursts = new Map<string, Burst>();
+
+  constructor(private readonly log: (line: string) => void) {}
+
+  /**
+   * @param kind what counts as the same: a name and, for example, a route. Nothing
+   *   that clients choose: kinds are kept as long as the process lives
+   * @param line made only when it is logged. No bodies, keys or scopes
+   */
+  note(kind: string, line: () => string): void {
+    const now = performance.now();
+    const burst = this.bursts.get(kind);
+    if (burst && now < burst.until) {
+      burst.more += 1;
+      return;
+    }
+    this.bursts.set(kind, { until: now + BURST, more: 0 });
+    this.log(burst?.more ? `${line()} (${burst.more} more like this since the last line)` : line());
+  }
+}

@@ -5,7 +5,7 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { Observable, of } from 'rxjs';
+import { Observable } from 'rxjs';
 import { playDead } from './fault-points.js';
 import type { ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
@@ -23,6 +23,7 @@ import { readKey } from './request/key-header.js';
 import { requestContext, type RequestContext } from './request/request-context.js';
 import { readScope } from './request/scope.js';
 import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
+import { answered } from './response/answered.js';
 import { HandlerEnd } from './response/handler-end.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './response/status-location.js';
@@ -182,8 +183,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   private answer(context: ExecutionContext, answer: Answer): Observable<unknown> {
-    this.http.platform.send(context.switchToHttp().getResponse(), answer);
-    return of(undefined);
+    const http = context.switchToHttp();
+    this.http.platform.send(http.getResponse(), answer);
+    return answered(http.getRequest());
   }
 }
 

@@ -3,6 +3,7 @@ import {
   Module,
   type BeforeApplicationShutdown,
   type DynamicModule,
+  type NestModule,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type OnModuleInit,
@@ -29,6 +30,7 @@ import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Reservations } from './keys/reservations.js';
 import { checkSchema } from './keys/schema-check.js';
 import { entitiesIn } from './keys/tables.js';
+import { OuterInterceptors } from './outer-interceptors.js';
 import { CommitWatch } from './outbox/commit-watch.js';
 import { OutboxHandlers } from './outbox/outbox-handlers.js';
 import { ForeignCallGuard } from './phases/foreign-call-guard.js';
@@ -40,7 +42,12 @@ import { StatusLocation } from './response/status-location.js';
 @Module({})
 export class IdempotencyModule
   extends ConfigurableModuleClass
-  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+  implements
+    NestModule,
+    OnModuleInit,
+    OnApplicationBootstrap,
+    BeforeApplicationShutdown,
+    OnApplicationShutdown
 {
   /** Two modules on one data source would run two sets of leases and jobs over the same rows. */
   private static readonly dataSources = new WeakSet<DataSource>();
@@ -54,6 +61,7 @@ export class IdempotencyModule
     private readonly database: Database,
     private readonly routes: IdempotentRoutes,
     private readonly http: HttpPlatformHost,
+    private readonly outerInterceptors: OuterInterceptors,
     private readonly leases: LeaseKeeper,
     private readonly reservations: Reservations,
     private readonly reconcilers: Reconcilers,
@@ -71,6 +79,11 @@ export class IdempotencyModule
 
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     return assemble(super.forRootAsync(options), options);
+  }
+
+  /** Made for middleware, of which there is none: it is what Nest calls right before it makes the routes. */
+  configure(): void {
+    this.outerInterceptors.watch();
   }
 
   async onModuleInit(): Promise<void> {

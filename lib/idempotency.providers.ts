@@ -19,6 +19,7 @@ import { WaitingRoom } from './keys/waiting-room.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { operatorProviders } from './operator/operator.providers.js';
 import { Outbox } from './outbox/outbox.js';
+import { OuterInterceptors } from './outer-interceptors.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
 import { PhaseBatches } from './phases/phase-batches.js';
 import { PhaseStore } from './phases/phase-store.js';
@@ -129,6 +130,7 @@ export const providers: Provider[] = [
   HttpPlatformHost,
   IdempotentRoutes,
   IdempotencyInterceptor,
+  OuterInterceptors,
 ];
 
 export const exported = [

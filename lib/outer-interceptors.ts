@@ -1,0 +1,65 @@
+import { Injectable, type NestInterceptor } from '@nestjs/common';
+import { INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
+import { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { isCovered } from './idempotent.metadata.js';
+import { watchForAnswers } from './response/answered.js';
+
+/** Without state, since classes keep it in their metadata, whatever application they are part of. */
+const watcher: NestInterceptor = {
+  intercept(context, next) {
+    const watched = context.getType() === 'http' && isCovered(context.getHandler());
+    return watched
+      ? watchForAnswers(context.switchToHttp().getRequest(), () => next.handle())
+      : next.handle();
+  },
+};
+
+/**
+ * Puts a watcher around the interceptors that run before ours: replays and
+ * refusals pass them without a value, and somebody has to tell Nest that this is
+ * right. Where there are none there is no watcher, because any interceptor costs
+ * its routes time.
+ */
+@Injectable()
+export class OuterInterceptors {
+  constructor(
+    private readonly config: ApplicationConfig,
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+  ) {}
+
+  /** To be called when all global interceptors are known, and before Nest makes the routes. */
+  watch(): void {
+    const global = this.config.getGlobalInterceptors();
+    if (global.length > 0 || this.config.getGlobalRequestInterceptors().length > 0) {
+      if (!global.includes(watcher)) global.unshift(watcher);
+      return;
+    }
+    for (const { metatype } of this.discovery.getControllers()) {
+      if (typeof metatype === 'function') this.watchController(metatype);
+    }
+  }
+
+  private watchController(controller: Function): void {
+    const prototype = controller.prototype as Record<string, object>;
+    const handlers = this.scanner
+      .getAllMethodNames(prototype)
+      .map((name) => prototype[name]!)
+      .filter(isCovered);
+    if (handlers.length === 0) return;
+    if (interceptorsOf(controller).length > 0) return putFirst(controller);
+    for (const handler of handlers) {
+      if (interceptorsOf(handler).indexOf(IdempotencyInterceptor) > 0) putFirst(handler);
+    }
+  }
+}
+
+function interceptorsOf(target: object): unknown[] {
+  return (Reflect.getMetadata(INTERCEPTORS_METADATA, target) ?? []) as unknown[];
+}
+
+function putFirst(target: object): void {
+  const others = interceptorsOf(target).filter((interceptor) => interceptor !== watcher);
+  Reflect.defineMetadata(INTERCEPTORS_METADATA, [watcher, ...others], target);
+}

@@ -1,10 +1,12 @@
+import { milliseconds } from './times.js';
+
 /**
  * The foreign call of key `k` that was begun and has no outcome, as a subquery.
  * There is one at most: once a phase is in doubt, no further one starts.
  */
 export function doubtOf(phases: string): string {
   return `SELECT p.name AS phase, p.effect_key AS "effectKey", p.request::text AS request,
-                 p.started_at AS "startedAt"
+                 ${milliseconds('p.started_at')} AS "startedAt"
           FROM ${phases} p
           WHERE p.key_id = k.id AND p.state = 'intended'
           ORDER BY p.position

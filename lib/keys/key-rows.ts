@@ -1,6 +1,7 @@
 // Between what the store is asked and tells, and the columns of its statements.
 import { RESPONSE_VERSION } from './key-statements.js';
 import type { Ending, FoundKey, Reservation, ReserveResult } from './key-store.js';
+import { withDates } from './times.js';
 
 /** In the order of RESERVATION in key-statements.ts. */
 export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
@@ -53,7 +54,7 @@ export function toFound(row: LookUpRow): ReserveResult {
   return {
     kind: 'found',
     key: {
-      ...row,
+      ...withDates(row, 'expiresAt'),
       pastRetention: row.expiresIn !== null && row.expiresIn <= 0,
       answer: readable
         ? { status: responseStatus, headers: responseHeaders ?? {}, body: responseBody }

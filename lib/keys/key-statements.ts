@@ -1,6 +1,7 @@
 // The statements that every request needs, for many keys at once.
 import { givenRows, type GivenColumns, type Rows } from './given-rows.js';
 import { BOUNDED_LOCK_WAIT } from './lock-wait.js';
+import { milliseconds } from './times.js';
 
 /** The version of the stored answer's format, in `response_version`. */
 export const RESPONSE_VERSION = 1;
@@ -68,7 +69,7 @@ export function lookUpSql(keys: string): string {
            k.recovery_point AS "recoveryPoint",
            extract(epoch FROM k.locked_until)::text AS "lockedUntil",
            k.locked_until <= now() AS "lapsed",
-           k.expires_at AS "expiresAt",
+           ${milliseconds('k.expires_at')} AS "expiresAt",
            (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
            (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
            (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
@@ -120,21 +121,21 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
         END
     FROM ${givenRows(rows, ENDING, 'e', after)}
     WHERE ${BOUNDED_LOCK_WAIT} AND k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
-    RETURNING k.owner, k.expires_at AS "expiresAt"`;
+    RETURNING k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"`;
 }
 
 /** Reservations and endings of different requests in one statement, and so in one transaction. */
 export function reserveAndFinishSql(keys: string): string {
   const after = Object.keys(RESERVATION).length;
   return `WITH reserved AS (${reserveSql(keys, 'many')}), finished AS (${finishSql(keys, 'many', after)})
-    SELECT owner, id, NULL::timestamptz AS "expiresAt" FROM reserved
+    SELECT owner, id, NULL::float8 AS "expiresAt" FROM reserved
     UNION ALL
     SELECT owner, NULL, "expiresAt" FROM finished`;
 }
 
 /** Which of these endings are on record already, by an earlier try whose reply was lost. */
 export function recordedSql(keys: string): string {
-  return `SELECT k.owner, k.expires_at AS "expiresAt"
+  return `SELECT k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"
     FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::bytea[])
       AS e (id, owner, status, response_status, response_body)
     JOIN ${keys} k ON k.id = e.id AND k.owner = e.owner AND k.status = e.status

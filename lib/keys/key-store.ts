@@ -14,6 +14,7 @@ import type { KeyName } from './key-name.js';
 import type { KeyStatus } from './key-status.js';
 import { BOUNDED_LOCK_WAIT } from './lock-wait.js';
 import { PreparedStatement } from './prepared-statement.js';
+import { withDates } from './times.js';
 
 /** A request for the right to run a key. */
 export interface Reservation extends KeyName {
@@ -314,10 +315,12 @@ export class KeyStore {
     endings: readonly Ending[],
     rows: readonly FinishedRow[],
   ): Promise<Map<string, RecordedEnding>> {
-    const recorded = new Map(rows.map(({ owner, expiresAt }) => [owner, { expiresAt }]));
+    const recorded = new Map<string, RecordedEnding>();
+    const add = (row: FinishedRow) => recorded.set(row.owner, withDates(row, 'expiresAt'));
+    rows.forEach(add);
     const missing = endings.filter(({ owner }) => !recorded.has(owner));
     const before = missing.length > 0 ? await this.recordedBefore(missing) : [];
-    for (const { owner, expiresAt } of before) recorded.set(owner, { expiresAt });
+    before.forEach(add);
     return recorded;
   }
 

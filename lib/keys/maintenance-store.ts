@@ -1,6 +1,7 @@
 import type { Database } from './database.js';
 import type { SeenKey } from './key-store.js';
 import type { KeyStatus } from './key-status.js';
+import { milliseconds, withDates } from './times.js';
 
 /** A key whose operation can be completed without its client. */
 export interface OpenOperation extends SeenKey {
@@ -49,12 +50,14 @@ export class MaintenanceStore {
   async progress(id: string, scope: string): Promise<KeyProgress | undefined> {
     const [row] = await this.database.query<KeyProgress>(
       `SELECT id, status, recovery_point AS "recoveryPoint", attempt AS "attempts",
-              created_at AS "createdAt", last_run_at AS "lastRunAt", completed_at AS "completedAt",
-              expires_at AS "expiresAt"
+              ${milliseconds('created_at')} AS "createdAt",
+              ${milliseconds('last_run_at')} AS "lastRunAt",
+              ${milliseconds('completed_at')} AS "completedAt",
+              ${milliseconds('expires_at')} AS "expiresAt"
        FROM ${this.keys} WHERE id = $1 AND scope = $2`,
       [id, scope],
     );
-    return row;
+    return row && withDates(row, 'createdAt', 'lastRunAt', 'completedAt', 'expiresAt');
   }
 
   /**

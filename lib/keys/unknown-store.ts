@@ -3,6 +3,7 @@ import { doubtOf } from './doubt.js';
 import type { SeenKey } from './key-store.js';
 import type { KeyStatus } from './key-status.js';
 import { SEEN } from './maintenance-store.js';
+import { withDates } from './times.js';
 
 /** A key with an unknown outcome, which this process alone looks into for a while. */
 export interface ClaimedUnknown extends SeenKey {
@@ -38,12 +39,12 @@ export class UnknownStore {
    * until then no other process asks about them. Those whose reconciler is not in
    * this process are left to one that has it.
    */
-  claim(
+  async claim(
     recoveryPoints: readonly string[],
     claim: number,
     batch: number,
   ): Promise<ClaimedUnknown[]> {
-    return this.database.query<ClaimedUnknown>(
+    const rows = await this.database.query<ClaimedUnknown>(
       `WITH due AS (
          SELECT k.id, doubt.*
          FROM ${this.keys} k
@@ -65,6 +66,7 @@ export class UnknownStore {
                  due.phase, due."effectKey", due.request, due."startedAt"`,
       [recoveryPoints, claim, batch],
     );
+    return rows.map((row) => withDates(row, 'startedAt'));
   }
 
   /** Unknown keys that are due, by the phase in doubt that nobody in this process can be asked about. */

@@ -1,5 +1,6 @@
 import type { Database } from '../keys/database.js';
 import { doubtOf } from '../keys/doubt.js';
+import { milliseconds, withDates } from '../keys/times.js';
 import { timelineOf, type KeyReport, type KeySummary } from './key-report.js';
 import type { KeySearch } from './key-search.js';
 
@@ -54,16 +55,19 @@ export class OperatorQueries {
     if (!key) return undefined;
     const phases = await this.database.query<KeyReport['phases'][number]>(
       `SELECT name, position, kind, state, attempt, effect_key AS "effectKey", in_doubt AS "inDoubt",
-              key_valid_until AS "keyValidUntil", request, result,
-              started_at AS "startedAt", finished_at AS "finishedAt"
+              ${milliseconds('key_valid_until')} AS "keyValidUntil", request, result,
+              ${milliseconds('started_at')} AS "startedAt",
+              ${milliseconds('finished_at')} AS "finishedAt"
        FROM ${this.phases} WHERE key_id = $1 ORDER BY position`,
       [id],
     );
     const audit = await this.database.query<KeyReport['audit'][number]>(
-      `SELECT id, effect_key AS "effectKey", action, who, why, before, after, at
+      `SELECT id, effect_key AS "effectKey", action, who, why, before, after, ${milliseconds('at')} AS at
        FROM ${this.audit} WHERE key_id = $1 ORDER BY id`,
       [id],
     );
+    for (const phase of phases) withDates(phase, 'keyValidUntil', 'startedAt', 'finishedAt');
+    for (const entry of audit) withDates(entry, 'at');
     const report = { ...summaryOf(key), phases, audit };
     return { ...report, timeline: timelineOf(report) };
   }
@@ -107,9 +111,11 @@ export class OperatorQueries {
 const SUMMARY = `
   k.id, k.scope, k.endpoint, k.key, k.status, k.recovery_point AS "recoveryPoint", k.attempt,
   k.last_error_code AS "lastErrorCode", k.operation, d.phase, d."effectKey", d."startedAt",
-  k.reconcile_after AS "reconcileAfter", k.reconcile_attempts AS "reconcileAttempts",
-  k.resume_after AS "resumeAfter", k.created_at AS "createdAt", k.last_run_at AS "lastRunAt",
-  k.completed_at AS "completedAt", k.expires_at AS "expiresAt"`;
+  k.reconcile_attempts AS "reconcileAttempts",
+  ${milliseconds('k.reconcile_after')} AS "reconcileAfter",
+  ${milliseconds('k.resume_after')} AS "resumeAfter",
+  ${milliseconds('k.created_at')} AS "createdAt", ${milliseconds('k.last_run_at')} AS "lastRunAt",
+  ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt"`;
 
 interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
   phase: string | null;
@@ -120,7 +126,16 @@ interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
 function summaryOf<Row extends SummaryRow>(
   row: Row,
 ): Omit<Row, 'phase' | 'effectKey' | 'startedAt'> & KeySummary {
-  const { phase, effectKey, startedAt, ...key } = row;
+  const { phase, effectKey, startedAt, ...key } = withDates(
+    row,
+    'startedAt',
+    'reconcileAfter',
+    'resumeAfter',
+    'createdAt',
+    'lastRunAt',
+    'completedAt',
+    'expiresAt',
+  );
   const doubtful = phase !== null && effectKey !== null && startedAt !== null;
   return { ...key, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Database } from '../keys/database.js';
+import { milliseconds, withDates } from '../keys/times.js';
 
 export interface NewMessage {
   id: string;
@@ -33,7 +34,7 @@ export interface MessageLease {
 }
 
 const MESSAGE = `m.id, m.topic, m.payload::text AS payload, m.ordering_key AS "orderingKey",
-                 m.attempts, m.created_at AS "createdAt"`;
+                 m.attempts, ${milliseconds('m.created_at')} AS "createdAt"`;
 
 /**
  * Every statement on `idempotency_outbox`. Those that end a delivery check its
@@ -74,13 +75,13 @@ export class OutboxStore {
    *
    * @param topics what this process can deliver; null for everything
    */
-  claim(
+  async claim(
     topics: readonly string[] | null,
     token: string,
     lease: number,
     limit: number,
   ): Promise<StoredMessage[]> {
-    return this.database.query<StoredMessage>(
+    const rows = await this.database.query<StoredMessage>(
       `WITH due AS (
          SELECT m.id
          FROM ${this.outbox} m
@@ -106,6 +107,7 @@ export class OutboxStore {
        RETURNING ${MESSAGE}`,
       [topics, token, lease, limit],
     );
+    return rows.map((row) => withDates(row, 'createdAt'));
   }
 
   /**
@@ -199,15 +201,16 @@ export class OutboxStore {
     );
   }
 
-  deadLetters(topic: string | null, limit: number): Promise<StoredDeadLetter[]> {
-    return this.database.query(
-      `SELECT ${MESSAGE}, m.last_error AS "lastError", m.dead_at AS "deadAt"
+  async deadLetters(topic: string | null, limit: number): Promise<StoredDeadLetter[]> {
+    const rows = await this.database.query<StoredDeadLetter>(
+      `SELECT ${MESSAGE}, m.last_error AS "lastError", ${milliseconds('m.dead_at')} AS "deadAt"
        FROM ${this.outbox} m
        WHERE m.dead_at IS NOT NULL AND ($1::text IS NULL OR m.topic = $1)
        ORDER BY m.dead_at, m.position
        LIMIT $2`,
       [topic, limit],
     );
+    return rows.map((row) => withDates(row, 'createdAt', 'deadAt'));
   }
 
   /**

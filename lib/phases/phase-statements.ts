@@ -1,6 +1,7 @@
 // The statement of every phase.
 import { givenRows, type GivenColumns, type Rows } from '../keys/given-rows.js';
 import { BOUNDED_LOCK_WAIT } from '../keys/lock-wait.js';
+import { milliseconds } from '../keys/times.js';
 
 /** What an entry is given, in the order of the parameters. */
 const ENTRY: GivenColumns = {
@@ -69,5 +70,5 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
       WHERE p.state IN ('intended', 'withdrawn')
         OR (p.state = 'reconciled' AND excluded.state <> 'intended')
     RETURNING key_id AS "keyId", attempt,
-      CASE WHEN state = 'intended' THEN started_at END AS "startedAt"`;
+      CASE WHEN state = 'intended' THEN ${milliseconds('started_at')} END AS "startedAt"`;
 }

@@ -4,6 +4,7 @@ import type { Database } from '../keys/database.js';
 import { parametersFor, type Rows } from '../keys/given-rows.js';
 import { PreparedStatement } from '../keys/prepared-statement.js';
 import type { UnrecordedEnd } from './phase-journal.js';
+import { milliseconds, withDates } from '../keys/times.js';
 import type { InDoubt, PhaseKind, PhaseRecord, PhaseState } from './phase-record.js';
 import { recordSql } from './phase-statements.js';
 
@@ -76,7 +77,7 @@ export class PhaseStore {
               effect_key AS "effectKey",
               in_doubt AS "inDoubt",
               coalesce(key_valid_until <= now(), false) AS "keyForgotten",
-              started_at AS "startedAt",
+              ${milliseconds('started_at')} AS "startedAt",
               request::text AS "request",
               result::text AS "result"
        FROM ${this.phases}
@@ -85,7 +86,7 @@ export class PhaseStore {
       [keyId],
     );
     return rows.map((row) => ({
-      ...row,
+      ...withDates(row, 'startedAt'),
       request: row.request ?? undefined,
       result: row.result ?? undefined,
     }));
@@ -105,7 +106,7 @@ export class PhaseStore {
     // Of two attempts of one key, one has lost its lease.
     return entries.map(({ attempt }) => {
       const row = recorded.get(attempt.id);
-      return row?.attempt === attempt.number ? row : undefined;
+      return row?.attempt === attempt.number ? withDates(row, 'startedAt') : undefined;
     });
   }
 

@@ -10,7 +10,13 @@ export const {
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createIdempotencyOptions')
   .setExtras<IdempotencyModuleExtras>(
-    { isGlobal: true, dataSource: undefined, schema: undefined, statusPath: undefined },
+    {
+      isGlobal: true,
+      dataSource: undefined,
+      schema: undefined,
+      statusPath: undefined,
+      statusGuards: undefined,
+    },
     (definition, { isGlobal }) => ({ ...definition, global: isGlobal }),
   )
   .build();

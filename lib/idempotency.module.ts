@@ -8,12 +8,13 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
+import { ApplicationConfig, DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { Maintenance } from './background/maintenance.js';
 import { Operations } from './background/resumable.js';
 import { statusController } from './background/status.controller.js';
+import { checkStatusOptions } from './background/status.options.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import {
   ASYNC_OPTIONS_TYPE,
@@ -133,7 +134,8 @@ export class IdempotencyModule
 }
 
 function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): DynamicModule {
-  const { dataSource, schema, statusPath } = extras;
+  const { dataSource, schema, statusPath, statusGuards } = extras;
+  checkStatusOptions(extras);
   return {
     ...definition,
     imports: [
@@ -145,10 +147,15 @@ function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): D
       ...(definition.providers ?? []),
       { provide: DATA_SOURCE, useExisting: getDataSourceToken(dataSource) },
       { provide: SCHEMA, useValue: schema },
-      { provide: StatusLocation, useValue: new StatusLocation(statusPath) },
+      {
+        provide: StatusLocation,
+        useFactory: (config: ApplicationConfig, modules: ModulesContainer) =>
+          new StatusLocation(statusPath, IdempotencyModule, config, modules),
+        inject: [ApplicationConfig, ModulesContainer],
+      },
       ...providers,
     ],
-    controllers: statusPath === undefined ? [] : [statusController(statusPath)],
+    controllers: statusPath === undefined ? [] : [statusController(statusPath, statusGuards)],
     exports: [...(definition.exports ?? []), ...exported],
   };
 }

@@ -1,4 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
+import type { CanActivate, ExecutionContext, Type } from '@nestjs/common';
 import type { MaintenanceOptions } from './background/maintenance.options.js';
 import type { Duration } from './duration.js';
 import type { OutboxOptions } from './outbox/outbox.options.js';
@@ -161,13 +161,16 @@ export interface IdempotencyPolicy {
 /**
  * Whose key it is: a stable name of the authenticated caller (account, tenant or
  * user id). Not the bearer token, which changes on refresh, and nothing from the
- * body, which the caller chooses. At most 1,000 bytes. `'global'` puts all
- * callers into one scope.
+ * body, which the caller chooses. At most 1,000 bytes. A number (a safe integer)
+ * or a bigint stands for its decimal text: 7, 7n and '7' are the same scope.
+ * `'global'` puts all callers into one scope.
  */
 export type ScopeOption =
   | 'global'
   // Requests differ between Express and Fastify and carry what guards put on them.
-  | ((request: any, context: ExecutionContext) => string | undefined | Promise<string | undefined>);
+  | ((request: any, context: ExecutionContext) => ScopeValue | Promise<ScopeValue>);
+
+type ScopeValue = string | number | bigint | undefined;
 
 export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   /** Required: without a scope one caller would receive another one's answers. */
@@ -271,10 +274,19 @@ export interface IdempotencyModuleExtras {
 
   /**
    * Serves `GET <path>/:id`, which tells the caller how far a key has come. An
-   * answer of 202 then carries its address in `Location`.
+   * answer of 202 then carries its address in `Location`. A global prefix
+   * applies; versions do not.
    * @default no such route
    */
   statusPath?: string;
+
+  /**
+   * The guards of that route, as classes or instances, so that `scope` finds the
+   * caller there too. Guards on your own controllers do not run for it; global
+   * ones do, and need not be named.
+   * @default none
+   */
+  statusGuards?: (CanActivate | Type<CanActivate>)[];
 }
 
 /** What a class for `forRootAsync({ useClass })` or `useExisting` implements. */

@@ -50,7 +50,7 @@ export class IdempotencySettings {
       outbox,
       ...policy
     } = options ?? ({} as Partial<IdempotencyModuleOptions>);
-    const misplaced = ['isGlobal', 'dataSource', 'schema', 'statusPath'].filter(
+    const misplaced = ['isGlobal', 'dataSource', 'schema', 'statusPath', 'statusGuards'].filter(
       (name) => name in policy,
     );
     if (misplaced.length > 0) {

@@ -7,30 +7,35 @@ const logger = new Logger('IdempotencyModule');
 /** What fits into the unique index with the longest key and a long route beside it. */
 const LONGEST_SCOPE = 1_000;
 
+const RETURN_A_SCOPE =
+  'Return a stable, non-empty string or a whole number for the authenticated caller ' +
+  "(interceptors run after guards, so what a guard put on the request is there), or use scope: 'global' if there is only one caller.";
+
 /** The scope of a request. It is a column of its own, never joined to the key, so two scopes cannot meet. */
 export function readScope(
   scope: ScopeOption,
   request: unknown,
   context: ExecutionContext,
+  cure: string = RETURN_A_SCOPE,
 ): string | Promise<string> {
   if (scope === 'global') return '';
   const value: unknown = scope(request, context);
   return isThenable(value)
-    ? Promise.resolve(value).then((resolved) => accept(resolved, context))
-    : accept(value, context);
+    ? Promise.resolve(value).then((resolved) => accept(resolved, context, cure))
+    : accept(value, context, cure);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
 }
 
-function accept(value: unknown, context: ExecutionContext): string {
+function accept(returned: unknown, context: ExecutionContext, cure: string): string {
+  const value = isNumericId(returned) ? String(returned) : returned;
   const fault = faultOf(value);
   if (fault === undefined) return value as string;
   logger.error(
     `The scope option returned ${fault} for ${context.getClass().name}.${context.getHandler().name}, so the request was refused: ` +
-      'without a scope one caller could receive the answer of another. Return a stable, non-empty string for the authenticated caller ' +
-      "(interceptors run after guards, so what a guard put on the request is there), or use scope: 'global' if there is only one caller.",
+      `without a scope one caller could receive the answer of another. ${cure}`,
   );
   throw new IdempotencyProblem(
     'scope_missing',
@@ -39,11 +44,21 @@ function accept(value: unknown, context: ExecutionContext): string {
 }
 
 /**
+ * Ids of users are often numbers. Their decimal text is the scope, so 7, 7n and
+ * '7' are one caller. Beyond 2^53 two ids can be the same number, and a fraction
+ * is no id.
+ */
+function isNumericId(value: unknown): value is number | bigint {
+  return typeof value === 'bigint' || Number.isSafeInteger(value);
+}
+
+/**
  * Why a value cannot be a scope. The value itself is not shown: whoever returns
  * the whole user by mistake would find it in the logs.
  */
 function faultOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return String(value);
+  if (typeof value === 'number') return 'a number that is not a safe integer';
   if (typeof value !== 'string') return `a value of type ${typeof value}`;
   if (value === '') return 'an empty string';
   if (value.includes('\0')) return 'a string with a NUL character';

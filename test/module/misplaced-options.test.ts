@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it.each(['dataSource', 'schema', 'isGlobal', 'statusPath'])(
+it.each(['dataSource', 'schema', 'isGlobal', 'statusPath', 'statusGuards'])(
   'refuses %s from a factory, where it comes too late',
   async (name) => {
     const { message } = await bootFailure({

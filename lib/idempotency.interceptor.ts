@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import { playDead } from './fault-points.js';
+import { isIdempotent, isSafe } from './http-methods.js';
 import type { ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
@@ -230,12 +231,7 @@ function within(
   });
 }
 
-/** Safe methods change nothing, so there is nothing to protect. */
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
-}
-
 /** PUT and DELETE are idempotent by HTTP's own rules: a key is welcome there, not demanded. */
 function needsKey({ policy, demandsKey }: IdempotentRoute, method: string): boolean {
-  return method === 'PUT' || method === 'DELETE' ? demandsKey : policy.required;
+  return isIdempotent(method) ? demandsKey : policy.required;
 }

@@ -1,16 +1,12 @@
-import {
-  Injectable,
-  Logger,
-  RequestMethod,
-  type ExecutionContext,
-  type Type,
-} from '@nestjs/common';
-import { METHOD_METADATA, SSE_METADATA } from '@nestjs/common/constants.js';
+import { Injectable, type ExecutionContext, type Type } from '@nestjs/common';
+import { CONTROLLER_WATERMARK, METHOD_METADATA, SSE_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { isSafe, methodName } from './http-methods.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import { resolvePolicy, type ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
-import { isCovered, isForClass, policyOf } from './idempotent.metadata.js';
+import { hasOwnPolicy, isCovered, isForClass, policyOf } from './idempotent.metadata.js';
+import { misplacedOn, misplacedOnClass } from './misplaced-decorators.js';
 
 /** An idempotent route, with all that can be known before the first request. */
 export interface IdempotentRoute {
@@ -22,7 +18,6 @@ export interface IdempotentRoute {
 /** Finds every idempotent route at boot, so that mistakes show then and requests find their policy ready. */
 @Injectable()
 export class IdempotentRoutes {
-  private readonly logger = new Logger('IdempotencyModule');
   private readonly routes = new WeakMap<object, WeakMap<object, IdempotentRoute>>();
 
   constructor(
@@ -34,13 +29,39 @@ export class IdempotentRoutes {
   explore(): void {
     for (const { metatype } of this.discovery.getControllers()) {
       if (typeof metatype !== 'function') continue;
-      const prototype = metatype.prototype as Record<string, unknown>;
-      for (const name of this.scanner.getAllMethodNames(prototype)) {
-        const handler = prototype[name];
-        if (typeof handler !== 'function') continue;
-        if (isCovered(handler)) this.add(metatype as Type, handler);
-        else if (policyOf(metatype) && isForClass(handler)) throw uncovered(metatype, handler);
+      let covered = false;
+      for (const handler of this.methodsOf(metatype.prototype as object)) {
+        if (isCovered(handler)) {
+          const misplaced = misplacedOn(metatype, handler, true);
+          if (misplaced) throw misplaced;
+          this.add(metatype as Type, handler);
+          covered = true;
+        } else if (policyOf(metatype) && isForClass(handler)) throw uncovered(metatype, handler);
       }
+      if (!covered && hasOwnPolicy(metatype)) throw misplacedOnClass(metatype, true);
+    }
+    this.refuseProviders();
+  }
+
+  /** Requests come to controllers only; a decorator anywhere else would promise what nobody keeps. */
+  private refuseProviders(): void {
+    for (const provider of this.discovery.getProviders()) {
+      const instance: unknown = provider.instance;
+      if (!instance || typeof instance !== 'object') continue;
+      const { constructor: owner } = instance;
+      // A controller that somebody injects is listed here once more.
+      if (typeof owner !== 'function' || Reflect.hasMetadata(CONTROLLER_WATERMARK, owner)) continue;
+      if (hasOwnPolicy(owner)) throw misplacedOnClass(owner, false);
+      for (const method of this.methodsOf(Object.getPrototypeOf(instance) as object)) {
+        if (isCovered(method)) throw misplacedOn(owner, method, false)!;
+      }
+    }
+  }
+
+  private *methodsOf(prototype: object): Generator<(...args: unknown[]) => unknown> {
+    for (const name of this.scanner.getAllMethodNames(prototype)) {
+      const method = (prototype as Record<string, unknown>)[name];
+      if (typeof method === 'function') yield method as (...args: unknown[]) => unknown;
     }
   }
 
@@ -62,9 +83,12 @@ export class IdempotentRoutes {
           'Remove one of the two; start the work with an idempotent POST and stream its progress from another route.',
       );
     }
-    const method: unknown = Reflect.getMetadata(METHOD_METADATA, handler);
-    if (method === RequestMethod.GET || method === RequestMethod.HEAD) {
-      this.logger.warn(`${where} has no effect: GET and HEAD change nothing, so they need no key.`);
+    const method = methodName(Reflect.getMetadata(METHOD_METADATA, handler));
+    if (method !== undefined && isSafe(method)) {
+      throw new IdempotencyConfigurationError(
+        `${where} would protect nothing: the route is for ${method}, and by HTTP's rules such a request changes nothing, so its key is never looked at. ` +
+          'Remove the decorator; if the route does change something, make it a POST.',
+      );
     }
     const own = policyOf(handler);
     const route: IdempotentRoute = {

@@ -11,8 +11,9 @@ type Handler = (...args: any[]) => unknown;
 
 /**
  * Makes a route idempotent under the request's key. On a class it covers the
- * POST and PATCH routes; a handler's own policy overrides the class's, and that
- * one the module's, field by field.
+ * POST, PATCH and `@All()` routes; a handler's own policy overrides the class's,
+ * and that one the module's, field by field. Anywhere else than on an HTTP route
+ * it is an error at boot, and so it is on a route that changes nothing (GET).
  */
 export function Idempotent(policy: IdempotencyPolicy = {}): ClassDecorator & MethodDecorator {
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {

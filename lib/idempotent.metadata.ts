@@ -1,12 +1,9 @@
-import { RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
+import { isIdempotent, isSafe, methodName } from './http-methods.js';
 import type { IdempotencyPolicy } from './idempotency.options.js';
 
 const POLICY = Symbol('nestjs-atomic-idempotency:policy');
 const COVERED = Symbol('nestjs-atomic-idempotency:covered');
-
-/** The methods that a class-level `@Idempotent()` covers: HTTP does not make these idempotent by itself. */
-const COVERED_BY_CLASS: readonly unknown[] = [RequestMethod.POST, RequestMethod.PATCH];
 
 /** Notes what `@Idempotent()` said about a class or a handler. */
 export function setPolicy(target: object, policy: IdempotencyPolicy): void {
@@ -18,6 +15,11 @@ export function policyOf(target: object): IdempotencyPolicy | undefined {
   return Reflect.getMetadata(POLICY, target) as IdempotencyPolicy | undefined;
 }
 
+/** Whether `@Idempotent()` stands on this very class, and not on a parent of it. */
+export function hasOwnPolicy(target: object): boolean {
+  return Reflect.hasOwnMetadata(POLICY, target);
+}
+
 /** Whether a handler is idempotent, by its own decorator or its class's. */
 export function isCovered(handler: object): boolean {
   return Reflect.hasOwnMetadata(COVERED, handler);
@@ -27,10 +29,17 @@ export function markCovered(handler: object): void {
   Reflect.defineMetadata(COVERED, true, handler);
 }
 
-/** Whether a class-level `@Idempotent()` is meant for this handler. */
+/**
+ * Whether a class-level `@Idempotent()` is meant for this handler: for routes
+ * whose method HTTP does not make idempotent by itself, and for `@All()`, which
+ * takes such requests too.
+ */
 export function isForClass(handler: object): boolean {
+  const method = methodName(Reflect.getMetadata(METHOD_METADATA, handler));
   return (
     Reflect.hasMetadata(PATH_METADATA, handler) &&
-    COVERED_BY_CLASS.includes(Reflect.getMetadata(METHOD_METADATA, handler))
+    method !== undefined &&
+    !isSafe(method) &&
+    !isIdempotent(method)
   );
 }

@@ -15,6 +15,7 @@ export interface Boot {
   /** Instead of one `IdempotencyModule.forRoot()`. */
   imports?: ModuleMetadata['imports'];
   controllers?: ModuleMetadata['controllers'];
+  providers?: ModuleMetadata['providers'];
 }
 
 /** Starts an application that must not start, and returns the reason that it gives. */
@@ -43,6 +44,7 @@ export async function bootFailure(boot: Boot): Promise<Error> {
         ...(boot.imports ?? [IdempotencyModule.forRoot(options)]),
       ],
       controllers: boot.controllers ?? [],
+      providers: boot.providers ?? [],
     })
       .setLogger(recordingLogger())
       .compile();

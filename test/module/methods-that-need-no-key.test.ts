@@ -1,10 +1,9 @@
-import { All, Controller, Delete, Get, Put } from '@nestjs/common';
+import { All, Controller, Delete, Put } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Idempotent } from 'nestjs-atomic-idempotency';
 import { send } from '../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
-import { recordingLogger } from '../support/recording-logger.js';
 
 let executions = 0;
 const count = () => ({ execution: ++executions });
@@ -35,12 +34,6 @@ class OrdersController {
     return count();
   }
 
-  @Get('read')
-  @Idempotent({ required: true })
-  read() {
-    return count();
-  }
-
   @All('any')
   @Idempotent()
   any() {
@@ -48,16 +41,23 @@ class OrdersController {
   }
 }
 
+@Idempotent()
+@Controller('class')
+class ForAllMethods {
+  @All('any')
+  any() {
+    return count();
+  }
+}
+
 forEachPlatform((platform) => {
   describe('@Idempotent() on a handler', () => {
-    const logger = recordingLogger();
     let app: IdempotentApp;
     beforeAll(async () => {
       app = await startIdempotentApp(platform, {
         // The module's default says nothing about methods that are idempotent anyway.
         idempotency: { required: true },
-        controllers: [OrdersController],
-        logger,
+        controllers: [OrdersController, ForAllMethods],
       });
     });
     afterAll(() => app.close());
@@ -93,22 +93,22 @@ forEachPlatform((platform) => {
       });
     });
 
-    it.each(['GET', 'HEAD'])('never does anything for %s, and says so at boot', async (method) => {
-      await send(`${app.url}/read`, { method, key: 'read' });
-      const second = await send(`${app.url}/read`, { method, key: 'read' });
-      expect(second.status).toBe(200);
-      expect(second.headers.get('idempotent-replayed')).toBeNull();
-      expect(executions).toBe(2);
+    it.each(['GET', 'HEAD', 'OPTIONS'])('never does anything for %s', async (method) => {
+      for (const path of ['any', 'class/any']) {
+        await send(`${app.url}/${path}`, { method, key: 'read' });
+        const second = await send(`${app.url}/${path}`, { method, key: 'read' });
+        expect(second.status).toBe(200);
+        expect(second.headers.get('idempotent-replayed')).toBeNull();
+      }
+      expect(executions).toBe(4);
       expect(await app.database.query(`SELECT 1 FROM idempotency_keys WHERE key = 'read'`)).toEqual(
         [],
-      );
-      expect(logger.warnings).toContainEqual(
-        expect.stringContaining('OrdersController.read has no effect'),
       );
     });
 
     it.each([
       ['GET', 200],
+      ['OPTIONS', 200],
       ['PUT', 200],
       ['DELETE', 200],
       ['POST', 400],
@@ -117,6 +117,18 @@ forEachPlatform((platform) => {
       'goes by the request on a route for all methods: %s without a key gets %i',
       async (method, status) => {
         expect((await send(`${app.url}/any`, { method })).status).toBe(status);
+        expect((await send(`${app.url}/class/any`, { method })).status).toBe(status);
+      },
+    );
+
+    it.each(['any', 'class/any'])(
+      'replays what a route for all methods has answered: %s',
+      async (path) => {
+        const first = await send(`${app.url}/${path}`, { key: path });
+        const retry = await send(`${app.url}/${path}`, { key: path });
+        expect(retry.body).toEqual(first.body);
+        expect(retry.headers.get('idempotent-replayed')).toBe('true');
+        expect(executions).toBe(1);
       },
     );
   });

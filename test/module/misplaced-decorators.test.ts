@@ -1,0 +1,202 @@
+import {
+  All,
+  Controller,
+  Get,
+  Head,
+  Injectable,
+  Options,
+  Patch,
+  Post,
+  Scope,
+  Search,
+  SetMetadata,
+  type Type,
+} from '@nestjs/common';
+import { EventPattern, MessagePattern } from '@nestjs/microservices';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { IdempotencyConfigurationError, Idempotent } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { send } from '../support/http.js';
+import { startIdempotentApp } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { bootFailure, type Boot } from './boot-failure.js';
+
+/** What @nestjs/graphql and @nestjs/websockets leave on classes and methods. */
+const Mutation = () => SetMetadata('graphql:resolver_type', 'Mutation');
+const Resolver = () => SetMetadata('graphql:resolver_type', undefined);
+const SubscribeMessage = () => SetMetadata('websockets:message_mapping', true);
+const WebSocketGateway = () => SetMetadata('websockets:is_gateway', true);
+
+function controllerWith(...decorators: MethodDecorator[]): Type {
+  @Controller()
+  class Orders {
+    create(): object {
+      return {};
+    }
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(Orders.prototype, 'create')!;
+  for (const decorate of decorators) decorate(Orders.prototype, 'create', descriptor);
+  Object.defineProperty(Orders.prototype, 'create', descriptor);
+  return Orders;
+}
+
+function providerWith(decorators: MethodDecorator[], ofClass: ClassDecorator[] = []): Type {
+  class Orders {
+    create(): object {
+      return {};
+    }
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(Orders.prototype, 'create')!;
+  for (const decorate of decorators) decorate(Orders.prototype, 'create', descriptor);
+  Object.defineProperty(Orders.prototype, 'create', descriptor);
+  for (const decorate of [...ofClass, Injectable()]) decorate(Orders);
+  return Orders;
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class PerRequest {
+  @Idempotent()
+  create(): object {
+    return {};
+  }
+}
+
+@Idempotent()
+@Controller()
+class WithoutRoutesToCover {
+  @Get()
+  read(): object {
+    return {};
+  }
+
+  @MessagePattern('orders')
+  create(): object {
+    return {};
+  }
+}
+
+const METHOD = '@Idempotent() of Orders.create would protect nothing';
+const CLASS = '@Idempotent() of Orders would protect nothing';
+
+const mistakes: [string, Omit<Boot, 'database'>, string[]][] = [
+  [
+    'a message handler',
+    { controllers: [controllerWith(MessagePattern('orders'), Idempotent())] },
+    [METHOD, 'a message handler', 'HTTP route of a controller'],
+  ],
+  [
+    'an event handler, below its decorator',
+    { controllers: [controllerWith(Idempotent(), EventPattern('ordered') as MethodDecorator)] },
+    [METHOD, 'a message handler'],
+  ],
+  [
+    'a message handler that is a route too',
+    { controllers: [controllerWith(Post(), MessagePattern('orders'), Idempotent())] },
+    ['Orders.create: the method is an HTTP route and a message handler', 'method of their own'],
+  ],
+  [
+    'a plain method of a controller',
+    { controllers: [controllerWith(Idempotent())] },
+    [METHOD, 'a plain method without @Post()'],
+  ],
+  [
+    'a method of a provider',
+    { providers: [providerWith([Idempotent()])] },
+    [METHOD, 'a method of a provider', 'remove the decorator'],
+  ],
+  [
+    'a method of a provider that a factory makes',
+    {
+      providers: [
+        { provide: 'orders', useFactory: () => new (providerWith([Idempotent()]))() as object },
+      ],
+    },
+    [METHOD, 'a method of a provider'],
+  ],
+  [
+    'a method of a provider that is made for each request',
+    { providers: [PerRequest] },
+    ['@Idempotent() of PerRequest.create would protect nothing', 'a method of a provider'],
+  ],
+  [
+    'a route of a class that is not a controller',
+    { providers: [providerWith([Post(), Idempotent()])] },
+    [METHOD, 'a method of a provider'],
+  ],
+  [
+    'a class that is not a controller',
+    { providers: [providerWith([], [Idempotent()])] },
+    [CLASS, 'a provider'],
+  ],
+  [
+    'a GraphQL mutation',
+    { providers: [providerWith([Mutation(), Idempotent()], [Resolver()])] },
+    [METHOD, 'a GraphQL resolver'],
+  ],
+  [
+    'a GraphQL resolver',
+    { providers: [providerWith([Mutation()], [Resolver(), Idempotent()])] },
+    [CLASS, 'a GraphQL resolver'],
+  ],
+  [
+    'a handler of a gateway',
+    { providers: [providerWith([SubscribeMessage(), Idempotent()], [WebSocketGateway()])] },
+    [METHOD, 'a handler of a WebSocket gateway'],
+  ],
+  [
+    'a gateway',
+    { providers: [providerWith([SubscribeMessage()], [WebSocketGateway(), Idempotent()])] },
+    [CLASS, 'a WebSocket gateway'],
+  ],
+  [
+    'a controller without a route that it covers',
+    { controllers: [WithoutRoutesToCover] },
+    ['WithoutRoutesToCover would protect nothing', 'POST, PATCH and @All()'],
+  ],
+  ...[Get, Head, Options, Search].map((method): (typeof mistakes)[number] => [
+    `a route for ${method.name}`,
+    { controllers: [controllerWith(method(), Idempotent({ required: true }))] },
+    [METHOD, `the route is for ${method.name.toUpperCase()}`, 'make it a POST'],
+  ]),
+];
+
+describe('The application does not start with @Idempotent() on', () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+
+  it.each(mistakes)('%s', async (_, boot, words) => {
+    const error = await bootFailure({ database, ...boot });
+    expect(error).toBeInstanceOf(IdempotencyConfigurationError);
+    for (const word of words) expect(error.message).toContain(word);
+  });
+});
+
+forEachPlatform((platform) => {
+  it('A controller starts that is injected elsewhere, or has handlers of other kinds beside its routes', async () => {
+    @Idempotent()
+    @Controller('orders')
+    class Orders {
+      @Patch()
+      change(): object {
+        return {};
+      }
+
+      @All('any')
+      any(): object {
+        return {};
+      }
+
+      @MessagePattern('orders')
+      told(): object {
+        return {};
+      }
+    }
+    const app = await startIdempotentApp(platform, { controllers: [Orders], providers: [Orders] });
+    const refused = await send(`${app.url}/orders/any`);
+    expect(refused.json()).toMatchObject({ code: 'key_missing' });
+    await app.close();
+  });
+});

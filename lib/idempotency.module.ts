@@ -32,6 +32,7 @@ import { Reservations } from './keys/reservations.js';
 import { checkSchema } from './keys/schema-check.js';
 import { entitiesIn } from './keys/tables.js';
 import { OuterInterceptors } from './outer-interceptors.js';
+import { ASYNC_NAMES, OPTION_NAMES, refuseUnknownNames } from './option-names.js';
 import { CommitWatch } from './outbox/commit-watch.js';
 import { OutboxHandlers } from './outbox/outbox-handlers.js';
 import { ForeignCallGuard } from './phases/foreign-call-guard.js';
@@ -79,6 +80,10 @@ export class IdempotencyModule
   }
 
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    refuseUnknownNames('forRootAsync options', options, ASYNC_NAMES, '', {
+      names: OPTION_NAMES,
+      place: 'into what the factory returns',
+    });
     return assemble(super.forRootAsync(options), options);
   }
 

@@ -6,6 +6,7 @@ import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import { resolvePolicy, type ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { hasOwnPolicy, isCovered, isForClass, policyOf } from './idempotent.metadata.js';
+import { OPTION_NAMES, POLICY_NAMES, refuseUnknownNames } from './option-names.js';
 import { misplacedOn, misplacedOnClass } from './misplaced-decorators.js';
 
 /** An idempotent route, with all that can be known before the first request. */
@@ -91,6 +92,12 @@ export class IdempotentRoutes {
       );
     }
     const own = policyOf(handler);
+    for (const policy of [policyOf(controller), own]) {
+      refuseUnknownNames(where, policy, POLICY_NAMES, '', {
+        names: OPTION_NAMES,
+        place: 'to the module: give it to IdempotencyModule.forRoot()',
+      });
+    }
     const route: IdempotentRoute = {
       policy: resolvePolicy(
         this.settings.dialect,

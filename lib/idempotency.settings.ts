@@ -8,6 +8,12 @@ import type {
   ScopeOption,
 } from './idempotency.options.js';
 import { resolvePolicy, timerMilliseconds } from './idempotency.policy.js';
+import {
+  EXTRA_NAMES,
+  OPTION_NAMES,
+  refuseUnknownNames,
+  REPLAY_CACHE_NAMES,
+} from './option-names.js';
 import { resolveOutbox, type OutboxSettings } from './outbox/outbox.settings.js';
 import { UsageGuard } from './phases/usage-guard.js';
 import { forbiddenReplayHeaders } from './response/replay-headers.js';
@@ -50,14 +56,13 @@ export class IdempotencySettings {
       outbox,
       ...policy
     } = options ?? ({} as Partial<IdempotencyModuleOptions>);
-    const misplaced = ['isGlobal', 'dataSource', 'schema', 'statusPath', 'statusGuards'].filter(
-      (name) => name in policy,
-    );
+    const misplaced = Object.keys(EXTRA_NAMES).filter((name) => name in policy);
     if (misplaced.length > 0) {
       throw new IdempotencyConfigurationError(
         `${WHERE}: ${misplaced.join(', ')} came from the factory, but has to be known before it runs. Give it beside useFactory, useClass or useExisting in forRootAsync().`,
       );
     }
+    refuseUnknownNames(WHERE, options, { ...OPTION_NAMES, ...EXTRA_NAMES });
     if (scope !== 'global' && typeof scope !== 'function') {
       throw new IdempotencyConfigurationError(
         `${WHERE}: scope is missing. It says whose key it is; without it one caller could receive another one's answer. ` +
@@ -128,6 +133,7 @@ function resolveReplayCache(
       `${WHERE}: replayCache is ${inspect(option)}. Use { ttl, maxBytes }, or false to keep nothing.`,
     );
   }
+  refuseUnknownNames(WHERE, option, REPLAY_CACHE_NAMES, 'replayCache.');
   const { ttl = '5s', maxBytes = 8 * 1024 * 1024 } = option;
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 0) {
     throw new IdempotencyConfigurationError(

@@ -1,5 +1,6 @@
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
 import { timerMilliseconds } from '../idempotency.policy.js';
+import { MAINTENANCE_NAMES, refuseUnknownNames } from '../option-names.js';
 import type { JobPace } from './job.js';
 import type { JobOptions, MaintenanceOptions } from './maintenance.options.js';
 
@@ -24,11 +25,14 @@ export function resolveMaintenance(
   options: false | MaintenanceOptions = {},
 ): MaintenanceSettings {
   const settings = structuredClone(DEFAULTS);
+  if (options) refuseUnknownNames(where, options, MAINTENANCE_NAMES, 'maintenance.');
   for (const [name, job] of Object.entries(settings)) {
     const given: false | (JobOptions & { maxAttempts?: number }) | undefined =
       options === false ? false : options[name as keyof MaintenanceOptions];
     if (given === false) job.enabled = false;
     if (!given) continue;
+    const names = MAINTENANCE_NAMES[name as keyof MaintenanceOptions];
+    refuseUnknownNames(where, given, names, `maintenance.${name}.`);
     resolvePace(where, name, job, given);
     for (const field of ['batch', 'maxAttempts'] as const) {
       const value = given[field];

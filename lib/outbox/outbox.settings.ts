@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
 import { timerMilliseconds } from '../idempotency.policy.js';
+import { OUTBOX_NAMES, refuseUnknownNames } from '../option-names.js';
 import type { OutboxOptions } from './outbox.options.js';
 import type { OutboxTransport } from './outbox-transport.js';
 
@@ -15,6 +16,7 @@ export interface OutboxSettings {
 const SHORTEST_LEASE = 100;
 
 export function resolveOutbox(where: string, options: OutboxOptions = {}): OutboxSettings {
+  refuseUnknownNames(where, options, OUTBOX_NAMES, 'outbox.');
   const { transport, maxAttempts = 20, lease = '30s', maxRunTime = '5m' } = options;
   if (transport !== undefined && typeof transport?.deliver !== 'function') {
     throw new IdempotencyConfigurationError(

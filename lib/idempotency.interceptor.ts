@@ -12,15 +12,19 @@ import type { ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
 import type { Attempt } from './keys/attempt.js';
+import { StoreUnavailableError } from './keys/database.js';
 import type { Decision } from './keys/decision.js';
 import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { closeJournal } from './phases/close-journal.js';
 import { PhaseJournal } from './phases/phase-journal.js';
+import { aroundPhasedRoute, withoutConnection } from './phases/phase-refusals.js';
+import { TransactionWatch } from './phases/transaction-watch.js';
 import { customFingerprint, fingerprint as fingerprintOf } from './request/fingerprint.js';
 import { describeRequest, type IncomingRequest } from './request/incoming-request.js';
 import { keptRequest, pathOf } from './request/kept-request.js';
 import { readKey } from './request/key-header.js';
+import { OpenTransactions } from './request/open-transactions.js';
 import { requestContext, type RequestContext } from './request/request-context.js';
 import { readScope } from './request/scope.js';
 import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
@@ -48,6 +52,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     private readonly recorder: Recorder,
     private readonly http: HttpPlatformHost,
     private readonly statusLocation: StatusLocation,
+    private readonly watch: TransactionWatch,
   ) {}
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
@@ -57,11 +62,15 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (request[seen] || isSafe(request.method)) return next.handle();
     request[seen] = true;
 
+    const surrounded = this.watch.isInside;
+    // A phase would say so as well, but reserving the key needs a connection first.
+    if (surrounded && route.policy.phased) throw aroundPhasedRoute(routeName(context));
+
     try {
       const key = readKey(request, this.settings.header);
       if (key === undefined) {
         if (needsKey(route, request.method)) throw keyMissing(this.settings.header);
-        const unkeyed = this.contextOf(context);
+        const unkeyed = this.contextOf(context, route.policy);
         return within(unkeyed, next, () => void unkeyed.journal.close());
       }
       // Requests that came together are looked at together, and so are their answers.
@@ -81,6 +90,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
     } catch (error) {
       const problem = problemOf(error);
       if (!problem) throw error;
+      if (surrounded && error instanceof StoreUnavailableError) {
+        const route = routeName(context);
+        this.settings.guard.warnOnce(`${route} without connection`, withoutConnection(route));
+      }
       return this.answer(context, this.render(problem));
     }
   }
@@ -125,7 +138,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   /** Runs the handler and holds its answer back until the outcome is on record. */
   private run(attempt: Attempt, context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const http = context.switchToHttp();
-    const running = this.contextOf(context, attempt);
+    const running = this.contextOf(context, attempt.policy, attempt);
     const handlerEnd = new HandlerEnd();
     this.http.platform.hold(http.getRequest(), http.getResponse(), {
       maxBytes: attempt.policy.maxResponseBytes,
@@ -166,12 +179,18 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return { kind: 'replace', answer: this.render(problemOf(error) ?? unrecorded(error)) };
   }
 
-  private contextOf(context: ExecutionContext, attempt?: Attempt): RequestContext {
+  private contextOf(
+    context: ExecutionContext,
+    { phased }: ResolvedPolicy,
+    attempt?: Attempt,
+  ): RequestContext {
     return {
       attempt,
       journal: new PhaseJournal(attempt?.recorded),
-      route: `${context.getClass().name}.${context.getHandler().name}`,
+      route: routeName(context),
       guard: this.settings.guard,
+      phased,
+      transactions: requestContext.surroundings?.transactions ?? new OpenTransactions(),
     };
   }
 
@@ -229,6 +248,11 @@ function within(
       };
     });
   });
+}
+
+/** Controller and method, for messages. */
+function routeName(context: ExecutionContext): string {
+  return `${context.getClass().name}.${context.getHandler().name}`;
 }
 
 /** PUT and DELETE are idempotent by HTTP's own rules: a key is welcome there, not demanded. */

@@ -38,6 +38,7 @@ import { OutboxHandlers } from './outbox/outbox-handlers.js';
 import { ForeignCallGuard } from './phases/foreign-call-guard.js';
 import { Reconcilers } from './phases/reconciler.js';
 import { StrayWriteGuard } from './phases/stray-write-guard.js';
+import { TransactionWatch } from './phases/transaction-watch.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './response/status-location.js';
 
@@ -54,7 +55,7 @@ export class IdempotencyModule
   /** Two modules on one data source would run two sets of leases and jobs over the same rows. */
   private static readonly dataSources = new WeakSet<DataSource>();
 
-  private guards: (ForeignCallGuard | StrayWriteGuard)[] = [];
+  private guards: (ForeignCallGuard | StrayWriteGuard | TransactionWatch)[] = [];
 
   constructor(
     @Inject(DATA_SOURCE) private readonly dataSource: DataSource,
@@ -70,6 +71,7 @@ export class IdempotencyModule
     private readonly operations: Operations,
     private readonly outboxHandlers: OutboxHandlers,
     private readonly commitWatch: CommitWatch,
+    private readonly transactionWatch: TransactionWatch,
     private readonly maintenance: Maintenance,
   ) {
     super();
@@ -132,8 +134,14 @@ export class IdempotencyModule
 
   private installGuards(): void {
     const { guard } = this.settings;
-    if (!guard) return;
-    this.guards = [new ForeignCallGuard(guard), new StrayWriteGuard(this.dataSource, guard)];
+    const tables = entitiesIn(this.schema).map(
+      (entity) => `"${this.dataSource.getMetadata(entity).tableName}"`,
+    );
+    this.guards = [
+      this.transactionWatch,
+      new ForeignCallGuard(guard),
+      new StrayWriteGuard(this.dataSource, guard, tables),
+    ];
     for (const each of this.guards) each.install();
   }
 }

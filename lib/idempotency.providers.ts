@@ -26,6 +26,7 @@ import { PhaseStore } from './phases/phase-store.js';
 import { PhaseTransactions } from './phases/phase-transactions.js';
 import { Reconcilers } from './phases/reconciler.js';
 import type { ObservedAnswer } from './response/answer.js';
+import { TransactionWatch } from './phases/transaction-watch.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { pickReplayHeaders, replayHeaderNames } from './response/replay-headers.js';
 import { StatusLocation } from './response/status-location.js';
@@ -111,18 +112,24 @@ export const providers: Provider[] = [
     inject: [KeyStore, KeyBatches, LeaseKeeper, WaitingRoom, IdempotencySettings, Maintenance],
   },
   {
+    provide: TransactionWatch,
+    useFactory: (dataSource: DataSource) => new TransactionWatch(dataSource),
+    inject: [DATA_SOURCE],
+  },
+  {
     provide: AtomicPhase,
     useFactory: (
       dataSource: DataSource,
       store: PhaseStore,
       reconcilers: Reconcilers,
       { storeTimeout }: IdempotencySettings,
+      watch: TransactionWatch,
     ) => {
       const batches = new PhaseBatches(store, storeTimeout);
       const transactions = new PhaseTransactions(dataSource, store, batches);
-      return new AtomicPhase({ batches, transactions, reconcilers });
+      return new AtomicPhase({ batches, transactions, reconcilers }, watch);
     },
-    inject: [DATA_SOURCE, PhaseStore, Reconcilers, IdempotencySettings],
+    inject: [DATA_SOURCE, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch],
   },
   ...backgroundProviders,
   ...operatorProviders,
@@ -142,6 +149,7 @@ export const exported = [
   Reservations,
   Recorder,
   HttpPlatformHost,
+  TransactionWatch,
   StatusLocation,
   IdempotencyInterceptor,
 ];

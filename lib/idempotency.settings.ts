@@ -34,8 +34,7 @@ export class IdempotencySettings {
   readonly preparedStatements: boolean;
   /** Without a ttl nothing is kept. */
   readonly replayCache: { ttl: number; maxBytes: number };
-  /** Undefined where nothing is to be watched. */
-  readonly guard: UsageGuard | undefined;
+  readonly guard: UsageGuard;
   readonly maintenance: MaintenanceSettings;
   readonly outbox: OutboxSettings;
   /** The part of the options that routes may override. */
@@ -115,7 +114,7 @@ export class IdempotencySettings {
         `${WHERE}: storeTimeout is 0, so every statement would be given up and every request refused. Use a time such as '5s'.`,
       );
     }
-    this.guard = foreignCalls === 'ignore' ? undefined : new UsageGuard(foreignCalls);
+    this.guard = new UsageGuard(foreignCalls);
     this.maintenance = resolveMaintenance(WHERE, maintenance);
     this.outbox = resolveOutbox(WHERE, outbox);
     this.policy = policy;

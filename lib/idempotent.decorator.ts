@@ -5,6 +5,7 @@ import type { IdempotencyPolicy } from './idempotency.options.js';
 import { isCovered, isForClass, markCovered, setPolicy } from './idempotent.metadata.js';
 import type { Attempt } from './keys/attempt.js';
 import { PhaseUsageError } from './phases/phase-errors.js';
+import { OpenTransactions } from './request/open-transactions.js';
 import { requestContext } from './request/request-context.js';
 
 type Handler = (...args: any[]) => unknown;
@@ -62,7 +63,9 @@ function coverHandler(
   if (isCovered(handler)) return;
 
   function idempotentHandler(this: unknown, ...args: unknown[]): unknown {
-    const attempt = requestContext.current?.attempt;
+    const context = requestContext.current;
+    if (!context) return withoutPhases(target, idempotentHandler, () => handler.apply(this, args));
+    const { attempt } = context;
     if (attempt) attempt.began = true;
     const result = handler.apply(this, args);
     if (!attempt) return result;
@@ -107,6 +110,22 @@ function endParked(attempt: Attempt, error: unknown): Promise<never> {
   // After `attempt.handler` has been told that the handler is through.
   process.nextTick(attempt.onParked);
   return new Promise<never>(() => undefined);
+}
+
+/** Called by something else than a request that the interceptor covers: a phase says so, should one start. */
+function withoutPhases<T>(target: object, handler: Handler, work: () => T): T {
+  // What @MessagePattern() and @EventPattern() leave on a method.
+  const isMessage = Reflect.hasMetadata('microservices:pattern', handler);
+  return requestContext.surround(
+    {
+      transactions: requestContext.surroundings?.transactions ?? new OpenTransactions(),
+      withoutPhases: {
+        kind: isMessage ? 'message' : 'call',
+        name: `${target.constructor.name}.${handler.name}`,
+      },
+    },
+    work,
+  );
 }
 
 /** Of an Observable, what Nest would answer with: its last value. */

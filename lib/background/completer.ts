@@ -15,6 +15,7 @@ import { PhaseJournal } from '../phases/phase-journal.js';
 import type { OperationOutcome, PhaseStore } from '../phases/phase-store.js';
 import { isDefinite, rejectionOf } from '../phases/rejection.js';
 import type { UsageGuard } from '../phases/usage-guard.js';
+import { OpenTransactions } from '../request/open-transactions.js';
 import { requestContext, type RequestContext } from '../request/request-context.js';
 import { resumeIn } from './completer.options.js';
 import type { Operations } from './resumable.js';
@@ -40,7 +41,7 @@ export class Completer {
   constructor(
     private readonly tools: CompleterTools,
     private readonly policy: ResolvedPolicy,
-    private readonly guard: UsageGuard | undefined,
+    private readonly guard: UsageGuard,
     private readonly maxAttempts: number,
   ) {}
 
@@ -106,6 +107,9 @@ export class Completer {
       journal: new PhaseJournal(attempt.recorded),
       route: operation,
       guard: this.guard,
+      // A worker runs an operation again from its top, so all it does has to be in phases.
+      phased: true,
+      transactions: new OpenTransactions(),
     };
     try {
       const result = await this.operate(context, operation, fromJson(input ?? undefined));

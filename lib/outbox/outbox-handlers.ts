@@ -3,6 +3,8 @@ import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
 import { markedMethods } from '../marked-methods.js';
+import { OpenTransactions } from '../request/open-transactions.js';
+import { requestContext } from '../request/request-context.js';
 import type { DeliveredMessage } from './outbox-transport.js';
 
 const TOPIC = Symbol('nestjs-atomic-idempotency:outbox-topic');
@@ -68,7 +70,11 @@ export class OutboxHandlers {
     const handler = this.handlers.get(message.topic);
     if (!handler)
       throw new Error(`There is no @OutboxHandler('${message.topic}') in this process.`);
-    const result = handler(message);
+    const surroundings = {
+      transactions: new OpenTransactions(),
+      withoutPhases: { kind: 'message', name: `@OutboxHandler('${message.topic}')` },
+    } as const;
+    const result = requestContext.surround(surroundings, () => handler(message));
     // Nobody else would subscribe to it, and nothing would happen.
     await (isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result);
   }

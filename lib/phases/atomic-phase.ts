@@ -7,8 +7,10 @@ import type { ForeignPhase } from './foreign-phase.js';
 import { ForeignRun, type ForeignRunTools } from './foreign-run.js';
 import { fromJson, toJson, type Jsonified } from './json.js';
 import { PhaseUsageError } from './phase-errors.js';
+import { insideOpenTransaction, outsideAnyHandler } from './phase-refusals.js';
 import type { PhaseJournal } from './phase-journal.js';
 import type { PhasePlace } from './phase-transactions.js';
+import type { TransactionWatch } from './transaction-watch.js';
 
 /** The key and the attempt around the running code. */
 export interface CurrentAttempt {
@@ -33,7 +35,10 @@ export interface CurrentAttempt {
  * without recording them, with a random effect key.
  */
 export class AtomicPhase {
-  constructor(private readonly tools: ForeignRunTools) {}
+  constructor(
+    private readonly tools: ForeignRunTools,
+    private readonly watch: TransactionWatch,
+  ) {}
 
   /**
    * A phase in this database: what `work` writes through `tx`, its result and
@@ -41,17 +46,19 @@ export class AtomicPhase {
    * its recorded result and `work` does not run.
    *
    * `work` may run more than once before it commits (conflicts and lost
-   * connections are retried), so it must act through `tx` only.
+   * connections are retried), so it must act through `tx` only. The transaction
+   * is the phase's own: inside another one of the same request, a phase is refused.
    */
   async local<T>(
     recoveryPoint: string,
     work: (tx: EntityManager) => Promise<T>,
   ): Promise<Jsonified<T>> {
-    const { attempt, journal } = this.context(recoveryPoint);
+    const context = this.context(recoveryPoint);
+    const { attempt, journal } = context;
     const result = await journal.run(recoveryPoint, 'local', (position, earlier) => {
       if (earlier) return Promise.resolve(earlier.result);
       const place = { journal, attempt, name: recoveryPoint, kind: 'local', position } as const;
-      return mortal(() => this.commit(place, work));
+      return unguarded(context, () => mortal(() => this.commit(place, work)));
     });
     return fromJson(result) as Jsonified<T>;
   }
@@ -63,15 +70,27 @@ export class AtomicPhase {
    * in every attempt.
    */
   async foreign<R, T = R>(recoveryPoint: string, phase: ForeignPhase<R, T>): Promise<Jsonified<T>> {
-    const { attempt, journal } = this.context(recoveryPoint);
+    const context = this.context(recoveryPoint);
+    const { attempt, journal } = context;
     const request = toJson(phase.request, `The request of phase "${recoveryPoint}"`);
     const keyValidFor = validity(recoveryPoint, phase.keyValidFor);
     const result = await journal.run(recoveryPoint, 'foreign', (position, earlier) => {
       const place = { journal, attempt, name: recoveryPoint, kind: 'foreign', position } as const;
       const run = new ForeignRun(this.tools, journal, place, phase, request, keyValidFor, earlier);
-      return mortal(() => run.run());
+      return unguarded(context, () => mortal(() => run.run()));
     });
     return result as Jsonified<T>;
+  }
+
+  /**
+   * Runs `work` as it is, without a phase and without the library's warnings and
+   * errors about that (`foreignCalls`, `phased`): for calls and writes that may
+   * be missing or happen again after a crash, such as fetching a token, searching
+   * with a POST request, or counting. Nothing of it is recorded.
+   */
+  unprotected<T>(work: () => T): T {
+    const context = requestContext.current;
+    return context ? unguarded(context, work) : work();
   }
 
   /** The key and the attempt that the calling code works for, if there is one. */
@@ -110,12 +129,18 @@ export class AtomicPhase {
   private context(recoveryPoint: string): RequestContext {
     const context = requestContext.current;
     // Timers and floating promises keep the context of a handler that is long through.
-    if (context && !context.journal.closed) return context;
-    throw new PhaseUsageError(
-      `Phase "${recoveryPoint}" was started outside an idempotent handler. Put @Idempotent() on the route, ` +
-        'and await everything the handler starts: what goes on after it has answered, or comes from a timer or an event, is not part of the request.',
-    );
+    if (!context || context.journal.closed) throw outsideAnyHandler(recoveryPoint);
+    // The transaction of a phase that is running is no mistake; the journal refuses this one.
+    if (!context.journal.busy && this.watch.isInside) {
+      throw insideOpenTransaction(recoveryPoint, context.route);
+    }
+    return context;
   }
+}
+
+/** The guard looks away from the library's own work; it looks again in what the phase runs of the user's. */
+function unguarded<T>(context: RequestContext, work: () => T): T {
+  return requestContext.run({ ...context, unguarded: true }, work);
 }
 
 function validity(phase: string, keyValidFor: ForeignPhase<unknown>['keyValidFor']): number | null {

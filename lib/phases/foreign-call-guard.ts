@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { requestContext } from '../request/request-context.js';
-import { phaseScope } from './phase-scope.js';
-import type { UsageGuard } from './usage-guard.js';
+import type { RequestContext } from '../request/request-context.js';
+import type { Mistake, UsageGuard } from './usage-guard.js';
 
 /** An outgoing request, as Node's channels show it: of `node:http`, or of undici and fetch(). */
 interface OutgoingRequest {
@@ -40,48 +39,56 @@ export class ForeignCallGuard {
   }
 
   private readonly onRequest = (message: unknown): void => {
-    const context = requestContext.current;
-    if (!context || context.guard !== this.guard) return;
+    const context = this.guard.watched;
+    if (!context) return;
     const { request } = message as { request: OutgoingRequest };
     if (this.seen.has(request)) return;
     this.seen.add(request);
-    const mistake = mistakeOf(request.method ?? 'GET');
-    if (mistake === undefined) return;
+    const { method = 'GET' } = request;
     const host = String(request.origin ?? request.host ?? 'another system');
-    const error = this.guard.report(
-      `${context.route} ${mistake.kind} ${host}`,
-      `${context.route} sent a ${request.method} request to ${host} ${mistake.message}`,
-    );
+    const mistake = mistakeOf(context, method, host);
+    if (mistake === undefined) return;
+    const error = this.guard.report(context, mistake);
     // A subscriber cannot throw into the code that sends; it can end the request.
     if (error) (request.onError ?? request.destroy)?.call(request, error);
   };
 }
 
-function mistakeOf(method: string): { kind: string; message: string } | undefined {
-  const phase = phaseScope.current;
+function mistakeOf({ phase }: RequestContext, method: string, host: string): Mistake | undefined {
+  // The way through a proxy; the request that takes it is seen as well.
+  if (method === 'CONNECT') return undefined;
+  const sent = `sent a ${method} request to ${host}`;
   if (phase?.queryRunner) {
     return {
-      kind: 'in transaction',
+      name: `in transaction ${host}`,
       message:
-        `inside the transaction of phase "${phase.name}". A rollback does not take it back, and a retried transaction sends it again. ` +
+        `${sent} inside the transaction of phase "${phase.name}". A rollback does not take it back, and a retried transaction sends it again. ` +
         'Move it into the call of a foreign phase.',
+      unprotected: !isSafe(method),
     };
   }
   if (phase) {
     phase.requests += 1;
     if (phase.requests === 1) return undefined;
     return {
-      kind: 'second call',
+      name: `second call ${host}`,
       message:
-        `as number ${phase.requests} in the call of foreign phase "${phase.name}". If the process dies between two of them, nobody knows which took effect. ` +
-        'Give each its own foreign phase; fetch tokens and the like before the phase.',
+        `${sent} as number ${phase.requests} in the call of foreign phase "${phase.name}". If the process dies between two of them, nobody knows which took effect. ` +
+        'Give each its own foreign phase; fetch tokens and the like before the phase, in atomicPhase.unprotected().',
+      unprotected: false,
     };
   }
-  if (method === 'GET' || method === 'HEAD') return undefined;
+  if (isSafe(method)) return undefined;
   return {
-    kind: 'outside',
+    name: `outside ${host}`,
     message:
-      'outside any phase. After a crash, a resume sends it again, or never. ' +
-      "Make the call in atomicPhase.foreign(); if it changes nothing over there, set foreignCalls: 'ignore'.",
+      `${sent} outside any phase. After a crash, a resume sends it again, or never. ` +
+      'Make the call in atomicPhase.foreign(). If it changes nothing over there (a token, a search), wrap it in atomicPhase.unprotected().',
+    unprotected: true,
   };
+}
+
+/** Reading is allowed anywhere. */
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }

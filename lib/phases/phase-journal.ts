@@ -78,6 +78,11 @@ export class PhaseJournal {
     return this.over;
   }
 
+  /** A phase is running. */
+  get busy(): boolean {
+    return this.active !== undefined;
+  }
+
   /**
    * A call of an earlier attempt whose outcome is still open, or known and not
    * acted upon, because the handler took another way this time, or could not

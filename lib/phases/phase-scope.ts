@@ -13,11 +13,19 @@ export interface PhaseScope {
   requests: number;
 }
 
+const runners = new WeakSet<QueryRunner>();
+
+/** Whether a connection belongs to a phase's transaction, whoever uses it. */
+export function isPhaseRunner(queryRunner: QueryRunner): boolean {
+  return runners.has(queryRunner);
+}
+
 /** A part of the request's context: a storage of its own would cost every promise of the process. */
 export const phaseScope = {
   /** Inside an idempotent handler. */
   run<T>(phase: PhaseScope, work: () => T): T {
-    return requestContext.run({ ...requestContext.current!, phase }, work);
+    if (phase.queryRunner) runners.add(phase.queryRunner);
+    return requestContext.run({ ...requestContext.current!, phase, unguarded: false }, work);
   },
 
   get current(): PhaseScope | undefined {

@@ -1,19 +1,20 @@
 import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm';
-import { requestContext } from '../request/request-context.js';
-import { phaseScope } from './phase-scope.js';
-import type { UsageGuard } from './usage-guard.js';
-
-const WRITES = /^\s*(?:INSERT|UPDATE|DELETE|MERGE|TRUNCATE)\b/i;
+import type { RequestContext } from '../request/request-context.js';
+import { isPhaseRunner } from './phase-scope.js';
+import { describeWrite, isWrite } from './sql-writes.js';
+import type { Mistake, UsageGuard } from './usage-guard.js';
 
 /**
- * Notices writes inside a local phase that bypass its transaction: an injected
- * repository or `dataSource.manager` used instead of `tx`. They would commit
- * even if the phase rolls back.
+ * Notices writes of idempotent handlers that no phase's transaction contains: an
+ * injected repository used instead of `tx`, or used outside any phase. They stay
+ * when the phase rolls back, and happen again when the handler runs again.
  */
 export class StrayWriteGuard implements EntitySubscriberInterface {
   constructor(
     private readonly dataSource: DataSource,
     private readonly guard: UsageGuard,
+    /** The library's own tables: what it writes there itself is no mistake. */
+    private readonly ownTables: readonly string[],
   ) {}
 
   install(): void {
@@ -25,15 +26,43 @@ export class StrayWriteGuard implements EntitySubscriberInterface {
     if (index >= 0) this.dataSource.subscribers.splice(index, 1);
   }
 
+  /** Not async: TypeORM 0.3 sends the query without waiting for a promise. What is thrown stops it. */
   beforeQuery({ query, queryRunner }: { query: string; queryRunner?: QueryRunner }): void {
-    const phase = phaseScope.current;
-    if (!phase?.queryRunner || queryRunner === phase.queryRunner || !WRITES.test(query)) return;
-    const route = requestContext.current?.route ?? 'An idempotent handler';
-    const error = this.guard.report(
-      `${route} stray ${phase.name}`,
-      `${route} wrote to the database past the transaction of phase "${phase.name}". The write stays even if the phase rolls back, and happens again when it is retried. ` +
-        'Use the tx that the phase hands to your callback: tx.getRepository(Entity), tx.query(...).',
-    );
+    const context = this.guard.watched;
+    if (!context || (queryRunner && isPhaseRunner(queryRunner)) || !isWrite(query)) return;
+    if (this.ownTables.some((table) => query.includes(table))) return;
+    const error = this.guard.report(context, mistakeOf(context, describeWrite(query)));
     if (error) throw error;
   }
+}
+
+function mistakeOf({ phase }: RequestContext, write: string): Mistake {
+  if (phase?.queryRunner) {
+    return {
+      name: `${write} past ${phase.name}`,
+      message:
+        `wrote to the database past the transaction of phase "${phase.name}" (${write}). The write stays even if the phase rolls back, and happens again when it is retried. ` +
+        'Use the tx that the phase hands to your callback: tx.getRepository(Entity), tx.query(...).',
+      unprotected: true,
+    };
+  }
+  if (phase) {
+    return {
+      name: `${write} in the call of ${phase.name}`,
+      message:
+        `wrote to the database in the call of foreign phase "${phase.name}" (${write}). The write stays whatever becomes of the call, and happens again when it is repeated. ` +
+        'Write what the call has led to in record, which shares the transaction of its outcome; write what it needs in a local phase before it.',
+      // An error in the call would leave the phase in doubt, which is worse than this.
+      unprotected: false,
+    };
+  }
+  return {
+    name: `${write} outside`,
+    message:
+      `wrote to the database outside any phase (${write}). After a crash nobody knows whether it happened: a resume makes it again, or never. ` +
+      'Move it into atomicPhase.local() and write through its tx. If it is all that the handler does, it is one phase: ' +
+      "return atomicPhase.local('order_created', (tx) => tx.save(order)). " +
+      'If it may be missing or be there twice (a log, a counter of page views), wrap it in atomicPhase.unprotected().',
+    unprotected: true,
+  };
 }

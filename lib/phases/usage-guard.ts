@@ -1,23 +1,54 @@
 import { Logger } from '@nestjs/common';
+import { requestContext, type RequestContext } from '../request/request-context.js';
 import { PhaseUsageError } from './phase-errors.js';
 
 /** What to do about a use of phases that a crash would turn into harm. */
 export type GuardMode = 'ignore' | 'warn' | 'throw';
+
+export interface Mistake {
+  /** One warning for each of these; what differs between requests is no part of it. */
+  name: string;
+  message: string;
+  /** It changes something that no phase protects: never accepted on a phased route. */
+  unprotected: boolean;
+}
+
+/** Hosts and tables are part of a mistake's name, so there may be any number of them. */
+const REMEMBERED = 1_000;
 
 /** Warns once per route and mistake, or makes an error of each. */
 export class UsageGuard {
   private readonly logger = new Logger('AtomicPhase');
   private readonly warned = new Set<string>();
 
-  constructor(readonly mode: Exclude<GuardMode, 'ignore'>) {}
+  constructor(readonly mode: GuardMode) {}
 
-  /** The error to fail with, in mode `'throw'`. */
-  report(mistake: string, message: string): PhaseUsageError | undefined {
-    if (this.mode === 'throw') return new PhaseUsageError(message);
-    if (!this.warned.has(mistake)) {
-      this.warned.add(mistake);
-      this.logger.warn(message);
+  /** The request that the running code is part of, if its mistakes are to be looked for. */
+  get watched(): RequestContext | undefined {
+    const context = requestContext.current;
+    if (!context || context.guard !== this || context.unguarded) return undefined;
+    return context.phased || this.mode !== 'ignore' ? context : undefined;
+  }
+
+  /** The error to fail with: in mode `'throw'`, and where a phased route breaks its word. */
+  report(context: RequestContext, mistake: Mistake): PhaseUsageError | undefined {
+    const { route, phased, journal } = context;
+    const message = `${route} ${mistake.message}`;
+    // Timers and connections keep the context of a handler that is long through.
+    if (phased && mistake.unprotected && !journal.closed) {
+      return new PhaseUsageError(
+        `${message} The route is phased, that is, run again from its top after a crash, so this is an error in every environment.`,
+      );
     }
+    if (this.mode === 'throw') return new PhaseUsageError(message);
+    if (this.mode === 'warn') this.warnOnce(`${route} ${mistake.name}`, message);
     return undefined;
+  }
+
+  warnOnce(name: string, message: string): void {
+    if (this.warned.has(name)) return;
+    if (this.warned.size >= REMEMBERED) this.warned.clear();
+    this.warned.add(name);
+    this.logger.warn(message);
   }
 }

@@ -1,0 +1,59 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm';
+import { OpenTransactions } from '../request/open-transactions.js';
+import { requestContext } from '../request/request-context.js';
+
+/** Node tells of each request here, before any middleware sees it. */
+const REQUEST_STARTED = 'http.server.request.start';
+
+/**
+ * Notes which transactions each request has open. A phase inside one of them
+ * would commit although the transaction around it rolls back, and would need a
+ * second connection while the first one is held: with all connections of the
+ * pool held like that, every request waits for ever.
+ */
+export class TransactionWatch implements EntitySubscriberInterface {
+  constructor(private readonly dataSource: DataSource) {}
+
+  install(): void {
+    this.dataSource.subscribers.push(this);
+    subscribe(REQUEST_STARTED, surround);
+  }
+
+  uninstall(): void {
+    unsubscribe(REQUEST_STARTED, surround);
+    const index = this.dataSource.subscribers.indexOf(this);
+    if (index >= 0) this.dataSource.subscribers.splice(index, 1);
+  }
+
+  afterTransactionStart({ queryRunner }: { queryRunner: QueryRunner }): void {
+    requestContext.surroundings?.transactions.begun(queryRunner, this.dataSource);
+  }
+
+  afterTransactionCommit({ queryRunner }: { queryRunner: QueryRunner }): void {
+    this.ended(queryRunner);
+  }
+
+  afterTransactionRollback({ queryRunner }: { queryRunner: QueryRunner }): void {
+    this.ended(queryRunner);
+  }
+
+  /** Whether the running code is part of a request that has a transaction open. */
+  get isInside(): boolean {
+    if (requestContext.surroundings?.transactions.on(this.dataSource)) return true;
+    // typeorm-transactional puts the manager of its transaction here, for the code inside.
+    const { queryRunner } = this.dataSource.manager;
+    return queryRunner !== undefined && queryRunner.isTransactionActive && !queryRunner.isReleased;
+  }
+
+  private ended(queryRunner: QueryRunner): void {
+    // Told of the end of a savepoint too; the transaction around it is still open then.
+    if (queryRunner.isTransactionActive) return;
+    requestContext.surroundings?.transactions.ended(queryRunner);
+  }
+}
+
+/** Middleware, guards and interceptors around ours may begin a transaction as well. */
+function surround(): void {
+  requestContext.enter({ transactions: new OpenTransactions() });
+}

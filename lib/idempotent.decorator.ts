@@ -61,27 +61,26 @@ function coverHandler(
 ): void {
   const handler = descriptor.value as Handler;
   if (isCovered(handler)) return;
+  const where = `${target.constructor.name}.${handler.name}`;
 
   function idempotentHandler(this: unknown, ...args: unknown[]): unknown {
     const context = requestContext.current;
-    if (!context) return withoutPhases(target, idempotentHandler, () => handler.apply(this, args));
+    if (!context) return withoutPhases(where, idempotentHandler, () => handler.apply(this, args));
     const { attempt } = context;
     if (attempt) attempt.began = true;
     const result = handler.apply(this, args);
     if (!attempt) return result;
     // Promises only: to ask a lazy query builder for its result is to run it.
     const last = result instanceof Promise ? result.then(lastValue) : lastValue(result);
-    if (!(last instanceof Promise)) return checkParked(attempt, last, where(this));
+    if (!(last instanceof Promise)) return checkParked(attempt, last, where);
     const ended = () => void (attempt.handler = undefined);
     attempt.handler = last.then(ended, ended);
     if (attempt.policy.run !== 'background') return last;
     return last.then(
-      (value) => checkParked(attempt, value, where(this)),
+      (value) => checkParked(attempt, value, where),
       (error: unknown) => endParked(attempt, error),
     );
   }
-  const where = (self: unknown) =>
-    `${(self as object | undefined)?.constructor.name ?? 'A handler'}.${handler.name}`;
   Object.defineProperty(idempotentHandler, 'name', { value: handler.name });
   Object.defineProperty(idempotentHandler, 'length', { value: handler.length });
   // Other decorators, above or below, have left their marks on the handler itself.
@@ -113,7 +112,7 @@ function endParked(attempt: Attempt, error: unknown): Promise<never> {
 }
 
 /** Called by something else than a request that the interceptor covers: a phase says so, should one start. */
-function withoutPhases<T>(target: object, handler: Handler, work: () => T): T {
+function withoutPhases<T>(where: string, handler: Handler, work: () => T): T {
   // What @MessagePattern() and @EventPattern() leave on a method.
   const isMessage = Reflect.hasMetadata('microservices:pattern', handler);
   return requestContext.surround(
@@ -121,7 +120,7 @@ function withoutPhases<T>(target: object, handler: Handler, work: () => T): T {
       transactions: requestContext.surroundings?.transactions ?? new OpenTransactions(),
       withoutPhases: {
         kind: isMessage ? 'message' : 'call',
-        name: `${target.constructor.name}.${handler.name}`,
+        name: where,
       },
     },
     work,

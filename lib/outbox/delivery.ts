@@ -14,7 +14,9 @@ export class Delivery implements MessageLease {
   readonly id: string;
   /** The transport is through with it, or is not waited for; only the record of it is missing. */
   ended = false;
-  private readonly abandonment = new AbortController();
+  private wasAbandoned = false;
+  /** Its reason is an `OverdueError`, or why the delivery was abandoned. */
+  private readonly stop = new AbortController();
 
   constructor(
     readonly message: StoredMessage,
@@ -24,11 +26,12 @@ export class Delivery implements MessageLease {
   }
 
   get abandoned(): boolean {
-    return this.abandonment.signal.aborted;
+    return this.wasAbandoned;
   }
 
   abandon(reason: string): void {
-    this.abandonment.abort(new Error(reason));
+    this.wasAbandoned = true;
+    this.stop.abort(new Error(reason));
   }
 
   /**
@@ -36,19 +39,22 @@ export class Delivery implements MessageLease {
    * or is abandoned, is not waited for: it may never end.
    */
   async attempt(transport: OutboxTransport, maxRunTime: number): Promise<DeliveryOutcome> {
-    const overdue = new AbortController();
-    const timer = setTimeout(() => {
-      overdue.abort(new Error(`The delivery took longer than ${maxRunTime} ms (maxRunTime).`));
-    }, maxRunTime).unref();
-    const signal = AbortSignal.any([this.abandonment.signal, overdue.signal]);
+    const { signal } = this.stop;
+    const timer = setTimeout(() => this.stop.abort(new OverdueError(maxRunTime)), maxRunTime);
+    timer.unref();
+    const stopped = whenAborted(signal);
     try {
-      await Promise.race([deliver(transport, this.delivered(signal)), failing(signal)]);
+      await Promise.race([deliver(transport, this.delivered(signal)), stopped.promise]);
       return { kind: 'delivered' };
     } catch (error) {
       if (this.abandoned) return { kind: 'abandoned' };
-      return { kind: 'failed', error: overdue.signal.aborted ? overdue.signal.reason : error };
+      return {
+        kind: 'failed',
+        error: signal.reason instanceof OverdueError ? signal.reason : error,
+      };
     } finally {
       clearTimeout(timer);
+      stopped.forget();
       this.ended = true;
     }
   }
@@ -67,15 +73,25 @@ export class Delivery implements MessageLease {
   }
 }
 
+class OverdueError extends Error {
+  constructor(maxRunTime: number) {
+    super(`The delivery took longer than ${maxRunTime} ms (maxRunTime).`);
+  }
+}
+
 /** A transport that throws before it returns a promise fails as one that rejects. */
 async function deliver(transport: OutboxTransport, message: DeliveredMessage): Promise<void> {
   await transport.deliver(message);
 }
 
-function failing(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const fail = () => reject(signal.reason as Error);
-    if (signal.aborted) fail();
-    signal.addEventListener('abort', fail, { once: true });
+/** A promise that rejects with the reason of an abort, until it is forgotten. */
+function whenAborted(signal: AbortSignal): { promise: Promise<never>; forget: () => void } {
+  let fail!: () => void;
+  const promise = new Promise<never>((_, reject) => {
+    fail = () => reject(signal.reason as Error);
   });
+  if (signal.aborted) fail();
+  else signal.addEventListener('abort', fail, { once: true });
+  // A listener that stays would keep the delivery and its message alive with the signal.
+  return { promise, forget: () => signal.removeEventListener('abort', fail) };
 }

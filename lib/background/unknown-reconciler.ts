@@ -4,6 +4,7 @@ import type { OperatorStore } from '../operator/operator-store.js';
 import { settlementOf, type Settlement } from '../operator/settlement.js';
 import { fromJson } from '../phases/json.js';
 import type { Reconcilers, Reconciliation } from '../phases/reconciler.js';
+import { Reported } from '../reported.js';
 import { backoff } from './backoff.js';
 
 /** How long one question may take. What takes longer counts as unknown. */
@@ -27,9 +28,11 @@ export const RECONCILIATION_EXHAUSTED = 'reconciliation_exhausted';
  */
 export class UnknownReconciler {
   private readonly logger = new Logger('IdempotencyMaintenance');
-  private readonly reported = new Set<string>();
+  private readonly reported = new Reported();
   /** Questions under way: what ends the wait for each. */
   private readonly asking = new Set<() => void>();
+  private runs = 0;
+  private closing: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly store: UnknownStore,
@@ -42,19 +45,31 @@ export class UnknownReconciler {
   ) {}
 
   async run(batch: number): Promise<number> {
+    this.runs += 1;
+    try {
+      return await this.lookAround(batch);
+    } finally {
+      this.runs -= 1;
+      // It would keep the closed application in memory until it fires.
+      if (this.runs === 0) clearTimeout(this.closing);
+    }
+  }
+
+  /** What nobody has answered by then is asked by another process, or after the restart. */
+  async close(timeout: number): Promise<void> {
+    if (this.runs === 0) return;
+    this.closing = setTimeout(() => {
+      for (const giveUp of this.asking) giveUp();
+    }, timeout).unref();
+  }
+
+  private async lookAround(batch: number): Promise<number> {
     const { recoveryPoints } = this.reconcilers;
     await this.reportUnaskable(recoveryPoints);
     const claimed = await this.store.claim(recoveryPoints, CLAIM, batch);
     const looks = await Promise.allSettled(claimed.map((key) => this.look(key)));
     for (const look of looks) if (look.status === 'rejected') throw look.reason;
     return claimed.length;
-  }
-
-  /** What nobody has answered by then is asked by another process, or after the restart. */
-  async close(timeout: number): Promise<void> {
-    setTimeout(() => {
-      for (const giveUp of this.asking) giveUp();
-    }, timeout).unref();
   }
 
   private async look(key: ClaimedUnknown): Promise<void> {
@@ -119,8 +134,7 @@ export class UnknownReconciler {
 
   private async reportUnaskable(recoveryPoints: readonly string[]): Promise<void> {
     for (const { phase, count } of await this.store.unaskable(recoveryPoints)) {
-      if (this.reported.has(phase)) continue;
-      this.reported.add(phase);
+      if (!this.reported.isNew(phase)) continue;
       this.logger.warn(
         `The outcome of ${count} idempotency key(s) is unknown at phase "${phase}", and this process has no @Reconciler('${phase}') to ask. ` +
           'Add one, or find out what happened and tell it with IdempotencyOperator.resolve().',

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { Reported } from '../reported.js';
 import type { OutboxStore } from './outbox-store.js';
 
 /** How long a message may wait before it is pointed out, and how often is looked. */
@@ -10,7 +11,7 @@ const PATIENCE = 60_000;
  */
 export class UnhandledTopics {
   private readonly logger = new Logger('Outbox');
-  private readonly reported = new Set<string>();
+  private readonly reported = new Reported();
   private lookedAt = performance.now();
 
   constructor(
@@ -22,8 +23,7 @@ export class UnhandledTopics {
     if (topics === undefined || performance.now() - this.lookedAt < this.patience) return;
     this.lookedAt = performance.now();
     for (const { topic, count } of await this.store.overdueTopics(topics, this.patience)) {
-      if (this.reported.has(topic)) continue;
-      this.reported.add(topic);
+      if (!this.reported.isNew(topic)) continue;
       this.logger.warn(
         `${count} message(s) for "${topic}" wait, and this process has no @OutboxHandler('${topic}'). ` +
           'They are kept; deploy a handler for them, or see why the process that has it does not deliver.',

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { Reported } from '../reported.js';
 import { requestContext, type RequestContext } from '../request/request-context.js';
 import { PhaseUsageError } from './phase-errors.js';
 
@@ -13,13 +14,10 @@ export interface Mistake {
   unprotected: boolean;
 }
 
-/** Hosts and tables are part of a mistake's name, so there may be any number of them. */
-const REMEMBERED = 1_000;
-
 /** Warns once per route and mistake, or makes an error of each. */
 export class UsageGuard {
   private readonly logger = new Logger('AtomicPhase');
-  private readonly warned = new Set<string>();
+  private readonly warned = new Reported();
 
   constructor(readonly mode: GuardMode) {}
 
@@ -46,9 +44,6 @@ export class UsageGuard {
   }
 
   warnOnce(name: string, message: string): void {
-    if (this.warned.has(name)) return;
-    if (this.warned.size >= REMEMBERED) this.warned.clear();
-    this.warned.add(name);
-    this.logger.warn(message);
+    if (this.warned.isNew(name)) this.logger.warn(message);
   }
 }

@@ -12,6 +12,8 @@ export interface ServerProcessOptions {
   /** @default a free one */
   port?: number;
   env?: Record<string, string | undefined>;
+  /** Options of Node, such as `--expose-gc`. */
+  nodeOptions?: readonly string[];
 }
 
 const running = new Set<ServerProcess>();
@@ -35,7 +37,7 @@ export async function startServer(
       PORT: String(options.port ?? 0),
       ...options.env,
     },
-    execArgv: ['--enable-source-maps'],
+    execArgv: ['--enable-source-maps', ...(options.nodeOptions ?? [])],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const server = new ServerProcess(child);

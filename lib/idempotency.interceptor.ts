@@ -6,6 +6,7 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
+import { errorFrames, errorLine } from './error-line.js';
 import { playDead } from './fault-points.js';
 import { isIdempotent, isSafe } from './http-methods.js';
 import type { ResolvedPolicy } from './idempotency.policy.js';
@@ -211,7 +212,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
 /** A callback of the policy threw: the attempt stays unrecorded, so its answer must not leave. */
 function unrecorded(error: unknown): IdempotencyProblem {
-  new Logger('IdempotencyModule').error(error);
+  new Logger('IdempotencyModule').error(
+    `An idempotent request ended without a record, so its answer was held back: ${errorLine(error)}`,
+    errorFrames(error),
+  );
   return storeUnavailable('The request was processed, but its outcome could not be recorded.');
 }
 

@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 
 /** A failing job is tried ever more rarely, but at least this often: the cause may be gone by then. */
 const LONGEST_PAUSE = 5 * 60_000;
@@ -142,10 +143,10 @@ export class Job {
       pause = this.wanted ? 0 : handled >= batch ? PAUSE_IN_BACKLOG : this.idlePause;
     } catch (error) {
       this.state.failures += 1;
-      this.state.lastError = String(error);
+      this.state.lastError = errorLine(error);
       pause = Math.min(LONGEST_PAUSE, interval * 2 ** this.state.failures);
       this.logger.error(
-        `The ${this.name} failed ${this.state.failures} time(s) in a row and is tried again in about ${Math.round(pause / 1000)} s: ${String(error)}`,
+        `The ${this.name} failed ${this.state.failures} time(s) in a row and is tried again in about ${Math.round(pause / 1000)} s: ${this.state.lastError}`,
       );
     }
     // In one breath: a wake-up between the two would be forgotten.

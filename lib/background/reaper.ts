@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 import { errorCode } from '../keys/database.js';
 import type { Fate, ReapedKey, ReaperStore } from '../keys/reaper-store.js';
 import type { Answer } from '../response/answer.js';
@@ -91,5 +92,5 @@ export class Reaper {
 
 /** The database's own words, below those of the store. */
 function reasonOf(error: unknown): string {
-  return String(error instanceof Error && error.cause ? error.cause : error);
+  return errorLine(error instanceof Error && error.cause ? error.cause : error);
 }

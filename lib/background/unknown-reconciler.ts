@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { ClaimedUnknown, UnknownStore } from '../keys/unknown-store.js';
 import type { OperatorStore } from '../operator/operator-store.js';
 import { settlementOf, type Settlement } from '../operator/settlement.js';
+import { errorLine } from '../error-line.js';
 import { fromJson } from '../phases/json.js';
 import type { Reconcilers, Reconciliation } from '../phases/reconciler.js';
 import { Reported } from '../reported.js';
@@ -154,7 +155,7 @@ function settle(
     return settlementOf(answer, phase);
   } catch (error) {
     logger.error(
-      `What @Reconciler('${phase}') answered cannot be stored, so the outcome stays unknown: ${String(error)}`,
+      `What @Reconciler('${phase}') answered cannot be stored, so the outcome stays unknown: ${errorLine(error)}`,
     );
     return undefined;
   }

@@ -95,6 +95,7 @@ export class Attempt implements Lease {
 
 function leaseLostReason(attempt: Attempt): Error {
   return new Error(
-    `Attempt ${attempt.number} of Idempotency-Key ${attempt.key} lost its lease; nothing it writes from here on is kept.`,
+    // Not by the client's key: whoever throws this on has it logged.
+    `Attempt ${attempt.number} of idempotency key ${attempt.id} lost its lease; nothing it writes from here on is kept.`,
   );
 }

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 import type { Delivery } from './delivery.js';
 import type { MessageLease, OutboxStore } from './outbox-store.js';
 
@@ -44,7 +45,7 @@ export class DeliveryLeases {
         delivery.abandon('The lease of the message is lost.');
       }
     } catch (error) {
-      this.logger.warn(`Leases of messages could not be renewed: ${String(error)}`);
+      this.logger.warn(`Leases of messages could not be renewed: ${errorLine(error)}`);
     }
     this.timer = undefined;
     if (this.held.size > 0) this.schedule();

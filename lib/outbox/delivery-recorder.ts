@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 import { Gather } from '../keys/gather.js';
 import { persist } from '../keys/persistence.js';
 import type { Delivery, DeliveryOutcome } from './delivery.js';
@@ -47,24 +48,23 @@ export class DeliveryRecorder {
       }
     } catch (error) {
       this.logger.warn(
-        `The end of the delivery of message ${delivery.id} could not be noted, so it is delivered again: ${String(error)}`,
+        `The end of the delivery of message ${delivery.id} could not be noted, so it is delivered again: ${errorLine(error)}`,
       );
     }
   }
 
   private async fail(delivery: Delivery, error: unknown): Promise<boolean> {
     const { id, topic, attempts } = delivery.message;
-    const failure = describeFailure(error);
     const pause = attempts < this.maxAttempts ? pauseAfter(attempts) : null;
-    const ours = await this.store.failed(delivery, failure, pause);
+    const ours = await this.store.failed(delivery, describeFailure(error), pause);
     if (!ours) return false;
     if (pause === null) {
       this.logger.error(
-        `Message ${id} for "${topic}" is a dead letter, because its last delivery failed: ${failure}`,
+        `Message ${id} for "${topic}" is a dead letter, because its last delivery failed: ${errorLine(error)}`,
       );
     } else {
       this.logger.warn(
-        `Delivery ${attempts} of message ${id} for "${topic}" failed and is tried again in about ${Math.ceil(pause / 1000)} s: ${failure}`,
+        `Delivery ${attempts} of message ${id} for "${topic}" failed and is tried again in about ${Math.ceil(pause / 1000)} s: ${errorLine(error)}`,
       );
     }
     return true;

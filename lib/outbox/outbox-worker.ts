@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { Work } from '../background/job.js';
+import { errorLine } from '../error-line.js';
 import { StoreUnavailableError } from '../keys/database.js';
 import { Delivery, type DeliveryOutcome } from './delivery.js';
 import { DeliveryLeases } from './delivery-leases.js';
@@ -74,7 +75,7 @@ export class OutboxWorker implements Work {
       );
       await this.store.release(unfinished).catch((error: unknown) => {
         this.logger.error(
-          `Messages could not be given back; their leases lapse by themselves: ${String(error)}`,
+          `Messages could not be given back; their leases lapse by themselves: ${errorLine(error)}`,
         );
       });
     }

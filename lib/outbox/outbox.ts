@@ -58,10 +58,13 @@ export class Outbox {
     payload?: unknown,
     options: OutboxMessageOptions = {},
   ): Promise<string> {
-    const what = `A message for ${JSON.stringify(topic)}`;
     if (typeof topic !== 'string' || topic === '') {
-      throw new PhaseUsageError(`${what} was added: name its topic with a text.`);
+      // Not shown: a payload in its place, by mistake, is not for the logs.
+      throw new PhaseUsageError(
+        `A message was added with ${topic === '' ? 'an empty text' : `a value of type ${typeof topic}`} as its topic: name its topic with a text, and pass the payload after it.`,
+      );
     }
+    const what = `A message for ${JSON.stringify(topic)}`;
     const queryRunner = this.transactionOf(tx, what);
     const id = randomUUID();
     // Before the statement: a transaction that ends meanwhile wakes for nothing at worst.

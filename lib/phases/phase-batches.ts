@@ -1,5 +1,6 @@
 import { Gather } from '../keys/gather.js';
 import type { PhaseEntry, PhaseStore, RecordedEntry } from './phase-store.js';
+import { throwWithoutValues } from './without-values.js';
 
 /** A request has one phase at a time, so that fewer calls come together here than for keys. */
 const FLIGHTS = 1;
@@ -16,7 +17,7 @@ export class PhaseBatches {
 
   /** @param wait how long an entry waits for its statement to be sent, in milliseconds */
   constructor(phases: PhaseStore, wait: number) {
-    this.entries = new Gather((entries) => phases.record(entries), {
+    this.entries = new Gather((entries) => phases.record(entries).catch(throwWithoutValues), {
       wait,
       weigh,
       flights: FLIGHTS,

@@ -15,6 +15,7 @@ import type { PhaseKind } from './phase-record.js';
 import { phaseScope } from './phase-scope.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { PhaseEnding, PhaseStore } from './phase-store.js';
+import { throwWithoutValues, withoutValues } from './without-values.js';
 
 /** How long conflicts are retried where there is no lease to measure by. */
 const UNKEYED_PATIENCE = 5_000;
@@ -55,7 +56,8 @@ export class PhaseTransactions {
         result = toJson(value, `The result of phase "${place.name}"`);
         if (!attempt) return;
         const ending = { ...place, attempt, state: 'finished', result } as const;
-        if (!(await this.store.recordIn(tx, ending))) throw new LeaseLostError(place.name);
+        const recorded = await this.store.recordIn(tx, ending).catch(throwWithoutValues);
+        if (!recorded) throw new LeaseLostError(place.name);
         const reached = faultPoint('before_commit', attempt, place);
         if (reached) await reached;
       });
@@ -125,7 +127,7 @@ export class PhaseTransactions {
         if (error instanceof LeaseLostError) attempt?.loseLease();
         if (!isConnectionLoss(error)) throw error;
         throw new StoreUnavailableError(`The connection was lost in phase "${name}".`, {
-          cause: error,
+          cause: withoutValues(error),
         });
       },
     );
@@ -137,7 +139,7 @@ export class PhaseTransactions {
     name: string,
     once: () => Promise<string | undefined>,
   ): Promise<string | undefined> {
-    const ended = await this.store.endOf(attempt, name);
+    const ended = await this.store.endOf(attempt, name).catch(throwWithoutValues);
     return ended ? ended.result : once();
   }
 }

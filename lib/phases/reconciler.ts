@@ -1,6 +1,6 @@
-import { inspect } from 'node:util';
 import { HttpException, Injectable, Logger, SetMetadata } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { errorLine } from '../error-line.js';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
 import { markedMethods } from '../marked-methods.js';
 
@@ -35,6 +35,17 @@ export function isReconciliation(answer: unknown): answer is Reconciliation {
   const { outcome, error } = (answer ?? {}) as { outcome?: unknown; error?: unknown };
   if (outcome === 'rejected') return error instanceof HttpException;
   return outcome === 'executed' || outcome === 'not_executed' || outcome === 'unknown';
+}
+
+/** What is wrong with an answer, without what is in it: it tells of somebody's payment, for example. */
+function kindOf(answer: unknown): string {
+  if (typeof answer !== 'object' || answer === null) {
+    return answer === undefined || answer === null ? String(answer) : `a ${typeof answer}`;
+  }
+  const { outcome } = answer as { outcome?: unknown };
+  if (outcome === 'rejected')
+    return "{ outcome: 'rejected' } without an HttpException as its error";
+  return outcome === undefined ? 'an object without an outcome' : 'an object with another outcome';
 }
 
 export type ReconcilerMethod = (effect: DoubtfulEffect) => Promise<Reconciliation> | Reconciliation;
@@ -97,11 +108,13 @@ export class Reconcilers {
       const answer: unknown = await reconciler(effect);
       if (isReconciliation(answer)) return answer;
       logger.error(
-        `@Reconciler('${name}') answered ${inspect(answer)}, so the outcome stays unknown. ` +
+        `@Reconciler('${name}') answered ${kindOf(answer)}, so the outcome stays unknown. ` +
           "Answer { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, { outcome: 'not_executed' } or { outcome: 'unknown' }.",
       );
     } catch (error) {
-      logger.error(`@Reconciler('${name}') threw, so the outcome stays unknown: ${String(error)}`);
+      logger.error(
+        `@Reconciler('${name}') threw, so the outcome stays unknown: ${errorLine(error)}`,
+      );
     }
     return { outcome: 'unknown' };
   }

@@ -93,6 +93,7 @@ function unshowable(): Error {
   const throws = () => {
     throw new Error('a getter that throws');
   };
-  Object.defineProperty(error, Symbol.for('nodejs.util.inspect.custom'), { value: throws });
+  Object.defineProperty(error, 'stack', { get: throws });
+  Object.defineProperty(error, 'message', { get: throws });
   return error;
 }

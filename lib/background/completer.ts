@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 import { mortal } from '../fault-points.js';
 import type { ResolvedPolicy } from '../idempotency.policy.js';
 import { Attempt } from '../keys/attempt.js';
@@ -162,7 +163,7 @@ export class Completer {
     const exhausted = attempt.resumeAttempts >= this.maxAttempts;
     this.logger.error(
       `Attempt ${attempt.number} of operation "${operation}" (idempotency key ${attempt.id}) failed` +
-        `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${String(error)}`,
+        `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${errorLine(error)}`,
     );
     await this.insist(attempt, () =>
       this.tools.keys.finish([
@@ -188,7 +189,7 @@ export class Completer {
       return true;
     } catch (error) {
       this.logger.warn(
-        `The end of idempotency key ${attempt.id} could not be recorded: ${String(error)}`,
+        `The end of idempotency key ${attempt.id} could not be recorded: ${errorLine(error)}`,
       );
       return false;
     }

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 import type { Attempt } from './attempt.js';
 import type { KeyStore } from './key-store.js';
 
@@ -64,7 +65,7 @@ export class LeaseKeeper {
       await this.store.letGo(left);
     } catch (error) {
       this.logger.error(
-        `Leases could not be released at shutdown; they lapse by themselves: ${String(error)}`,
+        `Leases could not be released at shutdown; they lapse by themselves: ${errorLine(error)}`,
       );
     }
     for (const attempt of left) attempt.loseLease();
@@ -131,7 +132,7 @@ export class LeaseKeeper {
         attempt.loseLease();
       }
     } catch (error) {
-      this.logger.warn(`Leases could not be renewed and are tried again: ${String(error)}`);
+      this.logger.warn(`Leases could not be renewed and are tried again: ${errorLine(error)}`);
     }
   }
 }

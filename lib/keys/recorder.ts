@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { resumeIn } from '../background/completer.options.js';
+import { errorLine } from '../error-line.js';
 import { faultPoint } from '../fault-points.js';
 import type { ObservedAnswer } from '../response/answer.js';
 import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
@@ -92,7 +93,7 @@ export class Recorder {
     return persist(work, patience, (error) => {
       if (attempt.leaseLost) throw leaseLost();
       this.logger.error(
-        `The end of an idempotent request could not be recorded within its lease, so its answer was held back: ${String(error)}`,
+        `The end of an idempotent request could not be recorded within its lease, so its answer was held back: ${errorLine(error)}`,
       );
       throw storeUnavailable('The request was processed, but its outcome could not be recorded.');
     });

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 import type { KeyStore, Reservation } from './key-store.js';
 import { persist } from './persistence.js';
 
@@ -29,7 +30,7 @@ export async function withdraw(
     await giveBack();
   } catch (error) {
     logger.warn(
-      `A reservation that was given up could not be withdrawn; if it was made, its lease lapses: ${String(error)}`,
+      `A reservation that was given up could not be withdrawn; if it was made, its lease lapses: ${errorLine(error)}`,
     );
   }
 }

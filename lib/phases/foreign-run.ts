@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 import { faultPoint, type FaultStep } from '../fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
@@ -199,7 +200,7 @@ export class ForeignRun<R, T> {
       return this.phase.notExecuted?.(error) === true;
     } catch (failure) {
       ForeignRun.logger.error(
-        `notExecuted of phase "${this.place.name}" threw and counts as false: ${String(failure)}`,
+        `notExecuted of phase "${this.place.name}" threw and counts as false: ${errorLine(failure)}`,
       );
       return false;
     }
@@ -245,7 +246,7 @@ export class ForeignRun<R, T> {
       this.stop('not_recorded');
       this.journal.unrecorded = { name: this.place.name, state, result };
       ForeignRun.logger.warn(
-        `The end of phase "${this.place.name}" could not be recorded: ${String(error)}`,
+        `The end of phase "${this.place.name}" could not be recorded: ${errorLine(error)}`,
       );
     }
   }
@@ -259,7 +260,7 @@ export class ForeignRun<R, T> {
       attempt.doubt = { phase: name, repeatable };
       // The handler may swallow the error, and the client's answer will not show it.
       ForeignRun.logger.warn(
-        `Phase "${name}" of idempotency key ${attempt.id} is in doubt${repeatable ? ' and will be repeated by a retry' : ''}: ${describe(doubt)}`,
+        `Phase "${name}" of idempotency key ${attempt.id} is in doubt${repeatable ? ' and will be repeated by a retry' : ''}: ${errorLine(doubt)}`,
       );
     }
     return doubt;
@@ -282,8 +283,4 @@ export class ForeignRun<R, T> {
   private stop(why: StopReason): void {
     this.journal.stopAt(this.place.name, why);
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : JSON.stringify(error);
 }

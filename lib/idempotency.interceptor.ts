@@ -1,10 +1,13 @@
 import {
+  Inject,
   Injectable,
   Logger,
+  Optional,
   type CallHandler,
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { Observable } from 'rxjs';
 import { errorFrames, errorLine } from './error-line.js';
 import { playDead } from './fault-points.js';
@@ -12,11 +15,13 @@ import { isIdempotent, isSafe } from './http-methods.js';
 import type { ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
+import { IMPORTED } from './idempotency.tokens.js';
 import type { Attempt } from './keys/attempt.js';
 import { StoreUnavailableError } from './keys/database.js';
 import type { Decision } from './keys/decision.js';
 import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
+import { missingModule } from './missing-module.js';
 import { closeJournal } from './phases/close-journal.js';
 import { PhaseJournal } from './phases/phase-journal.js';
 import { aroundPhasedRoute, withoutConnection } from './phases/phase-refusals.js';
@@ -46,15 +51,24 @@ type SeenRequest = IncomingRequest & { [seen]?: boolean };
 /** The protocol, top to bottom: key, fingerprint, reserve, then replay or refuse or run, record. */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
+  /**
+   * Nest builds it in the module of each controller. The dependencies are
+   * optional, so that a module that does not see ours gets an error with the
+   * cure. If one of them has failed itself, its own error ends the boot.
+   */
   constructor(
-    private readonly settings: IdempotencySettings,
-    private readonly routes: IdempotentRoutes,
-    private readonly reservations: Reservations,
-    private readonly recorder: Recorder,
-    private readonly http: HttpPlatformHost,
-    private readonly statusLocation: StatusLocation,
-    private readonly watch: TransactionWatch,
-  ) {}
+    @Optional() private readonly settings: IdempotencySettings,
+    @Optional() private readonly routes: IdempotentRoutes,
+    @Optional() private readonly reservations: Reservations,
+    @Optional() private readonly recorder: Recorder,
+    @Optional() private readonly http: HttpPlatformHost,
+    @Optional() private readonly statusLocation: StatusLocation,
+    @Optional() private readonly watch: TransactionWatch,
+    @Optional() @Inject(IMPORTED) imported: true | undefined,
+    modules: ModulesContainer,
+  ) {
+    if (!imported) throw missingModule(IdempotencyInterceptor, modules);
+  }
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const route = context.getType() === 'http' ? this.routes.find(context) : undefined;

@@ -9,12 +9,12 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryModule, ModulesContainer } from '@nestjs/core';
-import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { Maintenance } from './background/maintenance.js';
 import { Operations } from './background/resumable.js';
 import { statusController } from './background/status.controller.js';
 import { checkStatusOptions } from './background/status.options.js';
+import { dataSourceProvider, entityModule } from './data-source.providers.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import {
   ASYNC_OPTIONS_TYPE,
@@ -154,11 +154,11 @@ function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): D
     imports: [
       ...(definition.imports ?? []),
       DiscoveryModule,
-      TypeOrmModule.forFeature(entitiesIn(schema), dataSource),
+      entityModule(entitiesIn(schema), dataSource),
     ],
     providers: [
       ...(definition.providers ?? []),
-      { provide: DATA_SOURCE, useExisting: getDataSourceToken(dataSource) },
+      dataSourceProvider(dataSource),
       { provide: SCHEMA, useValue: schema },
       {
         provide: StatusLocation,

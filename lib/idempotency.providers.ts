@@ -7,7 +7,7 @@ import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
-import { DATA_SOURCE, SCHEMA } from './idempotency.tokens.js';
+import { DATA_SOURCE, IMPORTED, SCHEMA } from './idempotency.tokens.js';
 import { Database } from './keys/database.js';
 import { FinishedKeys } from './keys/finished-keys.js';
 import { KeyBatches } from './keys/key-batches.js';
@@ -33,6 +33,7 @@ import { StatusLocation } from './response/status-location.js';
 
 /** What does not depend on the options. The interceptor is built in the user's modules, so all it needs is exported. */
 export const providers: Provider[] = [
+  { provide: IMPORTED, useValue: true },
   {
     provide: IdempotencySettings,
     useFactory: (options: IdempotencyModuleOptions) => new IdempotencySettings(options),
@@ -144,6 +145,8 @@ export const exported = [
   AtomicPhase,
   Outbox,
   IdempotencyOperator,
+  Maintenance,
+  IMPORTED,
   IdempotencySettings,
   IdempotentRoutes,
   Reservations,

@@ -12,6 +12,8 @@ export interface Boot {
   /** Any value at all: JavaScript callers make mistakes that types would have caught. */
   idempotency?: Record<string, unknown>;
   dataSource?: Partial<DataSourceOptions> & { autoLoadEntities?: boolean };
+  /** @default the default data source */
+  dataSourceName?: string;
   /** Instead of one `IdempotencyModule.forRoot()`. */
   imports?: ModuleMetadata['imports'];
   controllers?: ModuleMetadata['controllers'];
@@ -28,6 +30,7 @@ export async function bootFailure(boot: Boot): Promise<Error> {
     const testing = await Test.createTestingModule({
       imports: [
         TypeOrmModule.forRootAsync({
+          ...(boot.dataSourceName !== undefined && { name: boot.dataSourceName }),
           useFactory: () => ({
             ...boot.database.dataSourceOptions,
             autoLoadEntities: true,

@@ -1,6 +1,6 @@
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { IdempotencyModule } from 'nestjs-atomic-idempotency';
+import { IdempotencyConfigurationError, IdempotencyModule } from 'nestjs-atomic-idempotency';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { keyRow } from '../support/idempotent-app.js';
@@ -54,10 +54,25 @@ describe('A named data source', () => {
   });
 
   it('that does not exist is named by the boot error', async () => {
-    const { message } = await bootFailure({
+    const error = await bootFailure({ database: ledger, idempotency: { dataSource: 'ledgers' } });
+    expect(error).toBeInstanceOf(IdempotencyConfigurationError);
+    expect(error.message).toContain("no data source 'ledgers'");
+    expect(error.message).toContain("There is 'default'");
+  });
+
+  it('has to be chosen where there is no default one', async () => {
+    const error = await bootFailure({ database: ledger, dataSourceName: 'ledger' });
+    expect(error).toBeInstanceOf(IdempotencyConfigurationError);
+    expect(error.message).toContain('no default data source');
+    expect(error.message).toContain("forRoot({ …, dataSource: 'ledger' })");
+  });
+
+  it('that cannot be reached is reported with its own error', async () => {
+    const error = await bootFailure({
       database: ledger,
-      idempotency: { dataSource: 'ledgers' },
+      dataSource: { url: 'postgres://127.0.0.1:1/none' },
     });
-    expect(message).toContain('ledgersDataSource');
+    expect(error).not.toBeInstanceOf(IdempotencyConfigurationError);
+    expect(error.message).toContain('ECONNREFUSED');
   });
 });

@@ -1,7 +1,12 @@
 import { Controller, Injectable, Module, Post } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AtomicPhase, IdempotencyModule, Idempotent } from 'nestjs-atomic-idempotency';
+import {
+  AtomicPhase,
+  IdempotencyConfigurationError,
+  IdempotencyModule,
+  Idempotent,
+} from 'nestjs-atomic-idempotency';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { forEachPlatform } from '../support/platforms.js';
@@ -76,9 +81,10 @@ describe('With isGlobal: false', () => {
   });
 
   it('a module that does not import it fails at boot, and the error names both', async () => {
-    const { message } = await bootFailure({ database, imports: [OrdersModule, RefundsModule] });
+    const error = await bootFailure({ database, imports: [OrdersModule, RefundsModule] });
 
-    expect(message).toContain('IdempotencyInterceptor');
-    expect(message).toContain('RefundsModule');
+    expect(error).toBeInstanceOf(IdempotencyConfigurationError);
+    expect(error.message).toContain('@Idempotent() is used in RefundsModule,');
+    expect(error.message).toContain('With isGlobal: false, import it into RefundsModule');
   });
 });

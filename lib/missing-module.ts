@@ -1,0 +1,26 @@
+import type { ModulesContainer } from '@nestjs/core';
+import { IdempotencyConfigurationError } from './idempotency.errors.js';
+import { IMPORTED } from './idempotency.tokens.js';
+
+/** `@Idempotent()` builds its interceptor in the module of the controller, which does not see ours. */
+export function missingModule(
+  interceptor: new (...args: never[]) => unknown,
+  modules: ModulesContainer,
+): Error {
+  const affected = [...modules.values()]
+    .filter(
+      ({ injectables, providers }) => injectables.has(interceptor) || providers.has(interceptor),
+    )
+    .filter(
+      (module) => ![module, ...module.imports].some(({ providers }) => providers.has(IMPORTED)),
+    )
+    .map(({ name }) => name)
+    .join(', ');
+  return new IdempotencyConfigurationError(
+    `@Idempotent() is used in ${affected}, which does not import the module, so nothing would be protected. ` +
+      'Import IdempotencyModule.forRoot({ scope: … }) into the root module; it is global. ' +
+      `With isGlobal: false, import it into ${affected} too. ` +
+      'In a unit test of a controller, replace the interceptor: ' +
+      '.overrideInterceptor(IdempotencyInterceptor).useValue({ intercept: (_, next) => next.handle() }).',
+  );
+}

@@ -160,12 +160,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
       handlerEnd,
       settle: (observed) => this.settle(attempt, observed),
     });
-    return within(running, next, (error) => {
+    const ended = (error?: unknown) => {
       attempt.error = error;
       const busy = this.untilIdle(running);
       if (busy) void busy.then(handlerEnd.tell);
       else handlerEnd.tell();
-    });
+    };
+    return within(running, next, ended, () => answered(http.getRequest()));
   }
 
   /**
@@ -241,6 +242,7 @@ function within(
   context: RequestContext,
   next: CallHandler,
   ended: (error?: unknown) => void,
+  parked?: () => Observable<unknown>,
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     requestContext.run(context, () => {
@@ -255,14 +257,13 @@ function within(
           subscriber.complete();
         },
       });
-      if (!context.attempt) return;
+      if (!context.attempt || !parked) return;
       // The handler has left its operation to a worker. There is neither a value nor
       // an error then, for interceptors or filters to deal with.
       context.attempt.onParked = () => {
         running.unsubscribe();
         ended();
-        subscriber.next(undefined);
-        subscriber.complete();
+        parked().subscribe(subscriber);
       };
     });
   });

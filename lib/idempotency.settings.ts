@@ -115,11 +115,11 @@ export class IdempotencySettings {
       );
     }
     this.guard = new UsageGuard(foreignCalls);
-    this.maintenance = resolveMaintenance(WHERE, maintenance);
-    this.outbox = resolveOutbox(WHERE, outbox);
     this.policy = policy;
     // Mistakes in the module's own policy are to be found even if no route uses it.
-    resolvePolicy(dialect, [policy], WHERE);
+    const { lease } = resolvePolicy(dialect, [policy], WHERE);
+    this.maintenance = resolveMaintenance(WHERE, maintenance, lease);
+    this.outbox = resolveOutbox(WHERE, outbox);
   }
 }
 

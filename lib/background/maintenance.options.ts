@@ -19,7 +19,7 @@ export interface JobOptions {
  * other way round, or leave it on everywhere.
  */
 export interface MaintenanceOptions {
-  /** Keys whose lease lapsed become resumable or unknown. @default every 30 s, 100 */
+  /** Keys whose lease lapsed become resumable or unknown. @default every half of the module's `lease`, at most 15 s; 100 */
   sweeper?: false | JobOptions;
   /** Finished keys past their retention go. @default every minute, 1000 */
   reaper?: false | JobOptions;

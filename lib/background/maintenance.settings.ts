@@ -13,18 +13,23 @@ export type MaintenanceSettings = Record<keyof MaintenanceOptions, JobSettings>;
 
 /** Why these: see maintenance.options.ts and docs/operations.md. */
 const DEFAULTS: MaintenanceSettings = {
-  sweeper: { enabled: true, interval: 30_000, maxInterval: 30_000, batch: 100, maxAttempts: 0 },
+  sweeper: { enabled: true, interval: 15_000, maxInterval: 15_000, batch: 100, maxAttempts: 0 },
   reaper: { enabled: true, interval: 60_000, maxInterval: 60_000, batch: 1_000, maxAttempts: 0 },
   completer: { enabled: true, interval: 5_000, maxInterval: 5_000, batch: 20, maxAttempts: 10 },
   reconciler: { enabled: true, interval: 10_000, maxInterval: 10_000, batch: 20, maxAttempts: 10 },
   outbox: { enabled: true, interval: 1_000, maxInterval: 5_000, batch: 50, maxAttempts: 0 },
 };
 
+/** @param lease the module's, in milliseconds */
 export function resolveMaintenance(
   where: string,
   options: false | MaintenanceOptions = {},
+  lease = Infinity,
 ): MaintenanceSettings {
   const settings = structuredClone(DEFAULTS);
+  // With its jitter, a dead attempt is then found within two leases.
+  const { sweeper } = settings;
+  sweeper.interval = sweeper.maxInterval = Math.min(sweeper.interval, Math.ceil(lease / 2));
   if (options) refuseUnknownNames(where, options, MAINTENANCE_NAMES, 'maintenance.');
   for (const [name, job] of Object.entries(settings)) {
     const given: false | (JobOptions & { maxAttempts?: number }) | undefined =

@@ -25,8 +25,15 @@ export interface OpenOperation extends SeenKey {
 export interface KeyProgress {
   id: string;
   status: KeyStatus;
+  /** Nothing is left to do. The answer itself is for a retry of the request. */
+  done: boolean;
   recoveryPoint: string;
   attempts: number;
+  /** How the resumable operation ended, if it has and there is one. */
+  outcome:
+    | { kind: 'finished'; result: unknown }
+    | { kind: 'rejected'; status: number; response: unknown }
+    | null;
   createdAt: Date;
   lastRunAt: Date;
   completedAt: Date | null;
@@ -43,21 +50,32 @@ export const RETRY_REQUESTED = 'retry_requested';
 export class MaintenanceStore {
   private readonly keys: string;
 
+  private readonly phases: string;
+
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
+    this.phases = database.table('idempotency_phases');
   }
 
   async progress(id: string, scope: string): Promise<KeyProgress | undefined> {
-    const [row] = await this.database.query<KeyProgress>(
-      `SELECT id, status, recovery_point AS "recoveryPoint", attempt AS "attempts",
-              ${milliseconds('created_at')} AS "createdAt",
-              ${milliseconds('last_run_at')} AS "lastRunAt",
-              ${milliseconds('completed_at')} AS "completedAt",
-              ${milliseconds('expires_at')} AS "expiresAt"
-       FROM ${this.keys} WHERE id = $1 AND scope = $2`,
+    const [row] = await this.database.query<ProgressRow>(
+      `SELECT k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt AS "attempts",
+              k.status IN ('performed', 'completed') AS done, o.state, o.result,
+              ${milliseconds('k.created_at')} AS "createdAt",
+              ${milliseconds('k.last_run_at')} AS "lastRunAt",
+              ${milliseconds('k.completed_at')} AS "completedAt",
+              ${milliseconds('k.expires_at')} AS "expiresAt"
+       FROM ${this.keys} k
+       LEFT JOIN ${this.phases} o ON o.key_id = k.id AND o.kind = 'operation'
+       WHERE k.id = $1 AND k.scope = $2`,
       [id, scope],
     );
-    return row && withDates(row, 'createdAt', 'lastRunAt', 'completedAt', 'expiresAt');
+    if (!row) return undefined;
+    const { state, result, ...progress } = row;
+    return {
+      ...withDates(progress, 'createdAt', 'lastRunAt', 'completedAt', 'expiresAt'),
+      outcome: outcomeOf(state, result),
+    };
   }
 
   /**
@@ -102,4 +120,16 @@ export class MaintenanceStore {
       [names],
     );
   }
+}
+
+interface ProgressRow extends Omit<KeyProgress, 'outcome'> {
+  state: 'finished' | 'rejected' | null;
+  result: unknown;
+}
+
+function outcomeOf(state: ProgressRow['state'], result: unknown): KeyProgress['outcome'] {
+  if (state === null) return null;
+  if (state === 'finished') return { kind: 'finished', result };
+  const { status, response } = result as { status: number; response: unknown };
+  return { kind: 'rejected', status, response };
 }

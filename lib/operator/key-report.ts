@@ -32,6 +32,10 @@ export interface KeySummary {
   scope: string;
   endpoint: string;
   key: string;
+  /** What was asked for: the method, the pattern of the route, and the path without its query. */
+  method: string | null;
+  route: string | null;
+  path: string | null;
   status: KeyStatus;
   recoveryPoint: string;
   attempt: number;
@@ -43,8 +47,10 @@ export interface KeySummary {
   /** When an unknown outcome is looked into next. Null with status `unknown`: it is left to people. */
   reconcileAfter: Date | null;
   reconcileAttempts: number;
-  /** When the completer may go on. */
+  /** When the completer may go on. Null with an operation that is not finished: it was given up. */
   resumeAfter: Date | null;
+  /** How often workers have tried to complete the operation. */
+  resumeAttempts: number;
   createdAt: Date;
   lastRunAt: Date;
   completedAt: Date | null;
@@ -68,6 +74,8 @@ export interface PhaseReport {
 }
 
 export interface KeyReport extends KeySummary {
+  /** What the route's `keepRequest` kept of the request. */
+  request: unknown;
   /** The stored answer, without its body, which is the caller's. */
   answer: { status: number; headers: Record<string, string | string[]>; bytes: number } | null;
   phases: PhaseReport[];
@@ -97,6 +105,9 @@ export function timelineOf(key: Omit<KeyReport, 'timeline'>): TimelineEntry[] {
     if (finishedAt !== null) entries.push({ at: finishedAt, what: `${name}: ${state}`, attempt });
   }
   for (const { at, action, who } of key.audit) entries.push({ at, what: `${action} by ${who}` });
-  if (key.completedAt !== null) entries.push({ at: key.completedAt, what: 'completed' });
+  if (key.completedAt !== null) {
+    const what = key.status === 'performed' ? 'performed' : 'completed';
+    entries.push({ at: key.completedAt, what });
+  }
   return entries.toSorted((a, b) => a.at.getTime() - b.at.getTime());
 }

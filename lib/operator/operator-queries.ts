@@ -42,8 +42,8 @@ export class OperatorQueries {
   }
 
   async inspect(id: string): Promise<KeyReport | undefined> {
-    const [key] = await this.database.query<SummaryRow & Pick<KeyReport, 'answer'>>(
-      `SELECT ${SUMMARY},
+    const [key] = await this.database.query<SummaryRow & Pick<KeyReport, 'answer' | 'request'>>(
+      `SELECT ${SUMMARY}, k.request,
               CASE WHEN k.response_status IS NOT NULL THEN json_build_object(
                 'status', k.response_status, 'headers', k.response_headers,
                 'bytes', coalesce(octet_length(k.response_body), 0)
@@ -109,7 +109,8 @@ export class OperatorQueries {
 }
 
 const SUMMARY = `
-  k.id, k.scope, k.endpoint, k.key, k.status, k.recovery_point AS "recoveryPoint", k.attempt,
+  k.id, k.scope, k.endpoint, k.key, k.method, k.route, k.path, k.status,
+  k.recovery_point AS "recoveryPoint", k.attempt, k.resume_attempts AS "resumeAttempts",
   k.last_error_code AS "lastErrorCode", k.operation, d.phase, d."effectKey", d."startedAt",
   k.reconcile_attempts AS "reconcileAttempts",
   ${milliseconds('k.reconcile_after')} AS "reconcileAfter",
@@ -136,6 +137,8 @@ function summaryOf<Row extends SummaryRow>(
     'completedAt',
     'expiresAt',
   );
-  const doubtful = phase !== null && effectKey !== null && startedAt !== null;
+  // A recorded answer is all there is to know, also where the end of a call could not be recorded.
+  const doubtful =
+    key.status !== 'completed' && phase !== null && effectKey !== null && startedAt !== null;
   return { ...key, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
 }

@@ -134,7 +134,9 @@ forEachPlatform((platform) => {
     await post('piped', 'never-began');
     await post('background', 'parked');
     await post('background-gone', 'parked-gone');
+    await post('background', 'rendered');
     await runJob(app, 'completer');
+    await post('background', 'rendered');
     await post('background', 'never-claimed');
 
     const operator = operatorOf(app);

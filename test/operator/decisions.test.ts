@@ -56,7 +56,7 @@ const TABLE: Row[] = [
   ['completed',                  'not_in_doubt',      'not_in_doubt',      'not_in_doubt',      'not_unknown', 'not_unknown',       'finished',          '→ gone',        '→ expired'],
   ['failed',                     '→ failed_retryable', '→ failed_retryable', 'not_in_doubt',      'not_unknown', 'not_unknown',       'no_operation',      'not_finished', '→ completed'],
   ['failed, with an operation',  'not_in_doubt',      'not_in_doubt',      'not_in_doubt',      'not_unknown', 'not_unknown',       '→ failed_retryable', 'not_finished', '→ completed'],
-  ['failed, operation finished', 'not_in_doubt',      'not_in_doubt',      'not_in_doubt',      'not_unknown', 'not_unknown',       'finished',          '→ gone',        '→ expired'],
+  ['performed',                  'not_in_doubt',      'not_in_doubt',      'not_in_doubt',      'not_unknown', 'not_unknown',       'finished',          '→ gone',        '→ expired'],
   ['failed, in doubt',           '→ failed_retryable', '→ failed_retryable', '→ failed_retryable', 'not_unknown', 'not_unknown',       'no_operation',      'not_finished', 'in_doubt'],
   ['failed, reconciled',         'not_in_doubt',      'not_in_doubt',      'not_in_doubt',      'not_unknown', 'not_unknown',       'no_operation',      'not_finished', '→ completed'],
   ['unknown, in doubt',          '→ failed_retryable', '→ failed_retryable', '→ failed_retryable', 'in_doubt',    'in_doubt',          '→ unknown',          'unknown',      'unknown'],

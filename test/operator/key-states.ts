@@ -30,9 +30,9 @@ export const STATES = {
     columns: { operation: `'rides.create'`, last_error_code: `'attempts_exhausted'` },
     phase: 'finished',
   },
-  'failed, operation finished': {
-    status: 'failed_retryable',
-    columns: { operation: `'rides.create'`, last_error_code: `'operation_finished'` },
+  performed: {
+    status: 'performed',
+    columns: { operation: `'rides.create'`, completed_at: 'now()' },
     phase: 'finished',
   },
   'failed, in doubt': { status: 'failed_retryable', phase: 'intended' },

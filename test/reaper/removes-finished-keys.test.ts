@@ -72,10 +72,7 @@ describeExpiry((app, platform) => {
     await rides.request('lost');
     await passTime(rides.database, 'lost', '1 hour');
     await runJob(rides, 'completer');
-    expect(await keyRow(rides.database, 'lost')).toMatchObject({
-      status: 'failed_retryable',
-      last_error_code: 'operation_finished',
-    });
+    expect(await keyRow(rides.database, 'lost')).toMatchObject({ status: 'performed' });
     await passTime(rides.database, 'lost', '24 hours');
     expect(await runJob(rides, 'reaper')).toBe(1);
     expect(await rides.database.query('SELECT * FROM idempotency_phases')).toEqual([]);

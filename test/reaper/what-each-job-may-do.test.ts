@@ -19,7 +19,7 @@ const TABLE: Record<StateName, Partial<Record<(typeof JOBS)[number], string>>> =
   completed: { reaper: 'gone' },
   failed: { reaper: 'completed' },
   'failed, with an operation': { reaper: 'completed' },
-  'failed, operation finished': { reaper: 'gone' },
+  performed: { reaper: 'gone' },
   'failed, in doubt': { reaper: 'unknown' },
   'failed, reconciled': { reaper: 'completed' },
   'unknown, in doubt': {},

@@ -56,9 +56,7 @@ forEachPlatform((platform) => {
     provider.losesAnswer = false;
     await runJob(app, 'reconciler');
     expect(await runJob(app, 'completer')).toBe(1);
-    expect(await keyRow(app.database, 'lost')).toMatchObject({
-      last_error_code: 'operation_finished',
-    });
+    expect(await keyRow(app.database, 'lost')).toMatchObject({ status: 'performed' });
     expect((await ride('lost')).json()).toMatchObject({ charge: provider.charges[0] });
     expect(provider.charges).toHaveLength(1);
   });

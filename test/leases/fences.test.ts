@@ -48,7 +48,7 @@ const WRITES: Record<string, (store: KeyStore, stale: Stale) => Promise<void>> =
     await store.letGo([{ id, owner }]);
   },
   async 'take over'(store, { seen }) {
-    expect(await store.takeOver(seen, randomUUID(), 30_000)).toBe(false);
+    expect(await store.takeOver(seen, randomUUID(), 30_000)).toBe('outdated');
   },
   async 'declare unknown'(store, { seen }) {
     await store.declareUnknown(seen, 'abandoned');

@@ -40,7 +40,8 @@ import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './response/status-location.js';
 import { acceptedAnswer } from './response/accepted.js';
 import { keyMissing, problemOf, refusalOf, storeUnavailable } from './response/refusals.js';
-import { renderProblem, type IdempotencyProblem } from './response/problems.js';
+import type { IdempotencyProblem } from './response/problems.js';
+import { renderProblem } from './response/render-problem.js';
 import { expiryHeader, replayOf } from './response/replay.js';
 import { endOfTurn } from './turn.js';
 
@@ -215,7 +216,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   private render(problem: IdempotencyProblem): Answer {
-    return renderProblem(problem, this.settings.dialect);
+    return renderProblem(problem, this.settings);
   }
 
   private answer(context: ExecutionContext, answer: Answer): Observable<unknown> {

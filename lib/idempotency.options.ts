@@ -3,6 +3,7 @@ import type { MaintenanceOptions } from './background/maintenance.options.js';
 import type { Duration } from './duration.js';
 import type { OutboxOptions } from './outbox/outbox.options.js';
 import type { GuardMode } from './phases/usage-guard.js';
+import type { Dialect } from './response/dialect.js';
 
 /** How an attempt ended, as `isFinal` sees it. */
 export interface Outcome {
@@ -177,8 +178,11 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   scope: ScopeOption;
 
   /**
-   * The shape of our own errors: the IETF draft's problem documents, or
-   * Stripe's `error` objects and status codes for clients made for Stripe.
+   * The shape of our own errors: the IETF draft's problem documents, Stripe's
+   * `error` objects and status codes for clients made for Stripe, or a function
+   * that makes the error envelope of your API. These answers do not pass your
+   * exception filters, and outer interceptors see no value of them, so a function
+   * here is the place for your envelope.
    * @default 'ietf'
    */
   dialect?: Dialect;
@@ -248,8 +252,6 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   /** How the messages of the outbox are delivered, and where to. */
   outbox?: OutboxOptions;
 }
-
-export type Dialect = 'ietf' | 'stripe';
 
 /** What has to be known before the options can be made, hence also beside `useFactory`. */
 export interface IdempotencyModuleExtras {

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { parseDuration, type Duration } from './duration.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
-import type { Dialect, IdempotencyPolicy, Outcome } from './idempotency.options.js';
+import type { IdempotencyPolicy, Outcome } from './idempotency.options.js';
+import type { Dialect, NamedDialect } from './response/dialect.js';
 
 /** A route's policy with every field decided and every duration in milliseconds. */
 export interface ResolvedPolicy extends Required<
@@ -35,7 +36,7 @@ const DEFAULTS = {
 } as const satisfies IdempotencyPolicy;
 
 /** What a dialect changes in the defaults. Stripe stores every answer once execution began. */
-const PRESETS: Record<Dialect, IdempotencyPolicy> = {
+const PRESETS: Record<NamedDialect, IdempotencyPolicy> = {
   ietf: {},
   stripe: { onServerError: 'store' },
 };
@@ -81,7 +82,8 @@ export function resolvePolicy(
   where: string,
 ): ResolvedPolicy {
   const merged: IdempotencyPolicy & typeof DEFAULTS = { ...DEFAULTS };
-  for (const layer of [PRESETS[dialect], ...layers]) {
+  const preset = typeof dialect === 'function' ? {} : PRESETS[dialect];
+  for (const layer of [preset, ...layers]) {
     for (const [field, value] of Object.entries(layer ?? {})) {
       if (value !== undefined) Object.assign(merged, { [field]: value });
     }

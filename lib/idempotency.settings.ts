@@ -2,7 +2,6 @@ import { inspect } from 'node:util';
 import { resolveMaintenance, type MaintenanceSettings } from './background/maintenance.settings.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import type {
-  Dialect,
   IdempotencyModuleOptions,
   IdempotencyPolicy,
   ScopeOption,
@@ -16,6 +15,7 @@ import {
 } from './option-names.js';
 import { resolveOutbox, type OutboxSettings } from './outbox/outbox.settings.js';
 import { UsageGuard } from './phases/usage-guard.js';
+import type { Dialect } from './response/dialect.js';
 import { forbiddenReplayHeaders } from './response/replay-headers.js';
 
 const WHERE = 'forRoot options';
@@ -69,9 +69,9 @@ export class IdempotencySettings {
           "or scope: 'global' if all requests come from one caller.",
       );
     }
-    if (dialect !== 'ietf' && dialect !== 'stripe') {
+    if (dialect !== 'ietf' && dialect !== 'stripe' && typeof dialect !== 'function') {
       throw new IdempotencyConfigurationError(
-        `${WHERE}: dialect is ${inspect(dialect)}. Use 'ietf' or 'stripe'.`,
+        `${WHERE}: dialect is ${inspect(dialect)}. Use 'ietf' or 'stripe', or a function that returns the answer for a problem.`,
       );
     }
     if (typeof header !== 'string' || !HEADER_NAME.test(header)) {

@@ -3,7 +3,6 @@ export { Idempotent } from './idempotent.decorator.js';
 export { IdempotencyInterceptor } from './idempotency.interceptor.js';
 export { IdempotencyConfigurationError } from './idempotency.errors.js';
 export type {
-  Dialect,
   IdempotencyModuleExtras,
   IdempotencyModuleOptions,
   IdempotencyOptionsFactory,
@@ -12,6 +11,12 @@ export type {
   ScopeOption,
 } from './idempotency.options.js';
 export type { Duration } from './duration.js';
+export type {
+  DescribedProblem as IdempotencyProblem,
+  Dialect,
+  ProblemAnswer,
+} from './response/dialect.js';
+export type { ProblemCode } from './response/problems.js';
 export { IdempotencyKey } from './keys/idempotency-key.entity.js';
 export { idempotencyEntities } from './keys/tables.js';
 export type { KeyStatus } from './keys/key-status.js';

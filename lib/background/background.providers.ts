@@ -19,7 +19,7 @@ import { OutboxWorker } from '../outbox/outbox-worker.js';
 import { Outbox } from '../outbox/outbox.js';
 import { PhaseStore } from '../phases/phase-store.js';
 import { Reconcilers } from '../phases/reconciler.js';
-import { renderProblem } from '../response/problems.js';
+import { renderProblem } from '../response/render-problem.js';
 import { abandoned } from '../response/refusals.js';
 import { Completer } from './completer.js';
 import { Maintenance } from './maintenance.js';
@@ -114,7 +114,7 @@ function createMaintenance(
   );
   maintenance.add('reconciler', reconciler);
 
-  const closing = renderProblem(abandoned(), settings.dialect);
+  const closing = renderProblem(abandoned(), settings);
   const reaper = new Reaper(new ReaperStore(database), closing, (job) => maintenance.wake(job));
   maintenance.add('reaper', reaper);
 

@@ -3,7 +3,7 @@ import { Maintenance } from '../background/maintenance.js';
 import { IdempotencySettings } from '../idempotency.settings.js';
 import { Database } from '../keys/database.js';
 import { FinishedKeys } from '../keys/finished-keys.js';
-import { renderProblem } from '../response/problems.js';
+import { renderProblem } from '../response/render-problem.js';
 import { abandoned } from '../response/refusals.js';
 import { IdempotencyOperator } from './idempotency-operator.js';
 import { OperatorQueries } from './operator-queries.js';
@@ -23,14 +23,14 @@ export const operatorProviders: Provider[] = [
       store: OperatorStore,
       maintenance: Maintenance,
       finished: FinishedKeys,
-      { dialect }: IdempotencySettings,
+      settings: IdempotencySettings,
     ) =>
       new IdempotencyOperator(
         store,
         new OperatorQueries(db),
         maintenance,
         finished,
-        renderProblem(abandoned(), dialect),
+        renderProblem(abandoned(), settings),
       ),
     inject: [Database, OperatorStore, Maintenance, FinishedKeys, IdempotencySettings],
   },

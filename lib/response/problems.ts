@@ -1,8 +1,5 @@
-import type { Dialect } from '../idempotency.options.js';
-import type { Answer } from './answer.js';
-
 /** Every answer of our own, with its words: the one place where clients are spoken to. */
-const PROBLEMS = {
+export const PROBLEMS = {
   key_missing: {
     status: 400,
     title: 'Idempotency-Key is missing',
@@ -120,60 +117,4 @@ export class IdempotencyProblem extends Error {
  */
 export function retryAfterSeconds(milliseconds: number): number {
   return Math.min(59, Math.max(1, Math.ceil(milliseconds / 1000)));
-}
-
-export function renderProblem(problem: IdempotencyProblem, dialect: Dialect): Answer {
-  return dialect === 'stripe' ? renderForStripe(problem) : renderForIetf(problem);
-}
-
-function renderForIetf(problem: IdempotencyProblem): Answer {
-  const { status, title, retryable } = PROBLEMS[problem.code];
-  return {
-    status,
-    headers: {
-      'content-type': 'application/problem+json; charset=utf-8',
-      'content-language': 'en',
-      'cache-control': 'no-store',
-      ...retryAfterHeader(problem),
-    },
-    body: json({
-      type: `urn:problem-type:idempotency:${problem.code}`,
-      title,
-      status,
-      detail: problem.detail,
-      code: problem.code,
-      retryable,
-      ...problem.members,
-    }),
-  };
-}
-
-/** stripe-node takes a 409 or 422 without a top-level `error` for a success, and ignores Retry-After. */
-function renderForStripe(problem: IdempotencyProblem): Answer {
-  const { retryable, title, stripe } = PROBLEMS[problem.code];
-  return {
-    status: stripe.status,
-    headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'cache-control': 'no-store',
-      'stripe-should-retry': String(retryable),
-      ...retryAfterHeader(problem),
-    },
-    body: json({
-      error: {
-        type: stripe.type,
-        code: 'code' in stripe ? stripe.code : problem.code,
-        message: `${title}. ${problem.detail}`,
-        ...problem.members,
-      },
-    }),
-  };
-}
-
-function retryAfterHeader({ retryAfter }: IdempotencyProblem): Record<string, string> {
-  return retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
-}
-
-function json(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
 }

@@ -103,7 +103,7 @@ describe('The application does not start', () => {
     ['onServerError', "'retry', 'store', 'unknown'"],
     ['onExpired', "'forget', 'gone'"],
     ['staleKeys', "'accept', 'reject'"],
-    ['dialect', "'ietf' or 'stripe'"],
+    ['dialect', "'ietf' or 'stripe', or a function"],
     ['foreignCalls', "'ignore', 'warn' or 'throw'"],
   ])('with a %s that does not exist', async (option, choices) => {
     await refuses({ [option]: 'sometimes' }, `${option} is 'sometimes'`, choices);

@@ -188,6 +188,14 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   dialect?: Dialect;
 
   /**
+   * The address of your API's idempotency specification, for clients' developers.
+   * Problem documents then have `<specification>#<code>` as their type and link
+   * to it; Stripe's errors get it as `doc_url`.
+   * @default none; problem documents link to the IETF draft
+   */
+  specification?: string;
+
+  /**
    * The request header that carries the key.
    * @default 'Idempotency-Key'
    */

@@ -27,6 +27,7 @@ const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 export class IdempotencySettings {
   readonly scope: ScopeOption;
   readonly dialect: Dialect;
+  readonly specification: string | undefined;
   readonly header: string;
   readonly replayHeaders: readonly string[];
   readonly storeTimeout: number;
@@ -44,6 +45,7 @@ export class IdempotencySettings {
     const {
       scope,
       dialect = 'ietf',
+      specification,
       header = 'Idempotency-Key',
       replayHeaders = [],
       storeTimeout = '5s',
@@ -98,6 +100,7 @@ export class IdempotencySettings {
     }
     this.scope = scope;
     this.dialect = dialect;
+    this.specification = resolveSpecification(specification);
     this.header = header;
     this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
     this.storeTimeout = timerMilliseconds(WHERE, 'storeTimeout', storeTimeout);
@@ -121,6 +124,18 @@ export class IdempotencySettings {
     this.maintenance = resolveMaintenance(WHERE, maintenance, lease);
     this.outbox = resolveOutbox(WHERE, outbox);
   }
+}
+
+/** Clients' developers are sent there, and each problem has its own place on the page. */
+function resolveSpecification(option: unknown): string | undefined {
+  if (option === undefined) return undefined;
+  const url = typeof option === 'string' && URL.canParse(option) ? new URL(option) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.href.includes('#')) {
+    throw new IdempotencyConfigurationError(
+      `${WHERE}: specification is ${inspect(option)}. Use the absolute address of a page, without a fragment, such as 'https://api.example.com/docs/idempotency': problems are sent with #<code> behind it.`,
+    );
+  }
+  return url.href;
 }
 
 function resolveReplayCache(

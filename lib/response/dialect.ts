@@ -4,6 +4,8 @@ import type { ProblemCode } from './problems.js';
 export interface DescribedProblem {
   /** Stable, for programs: `key_reused`, for example. */
   code: ProblemCode;
+  /** A URI: in your `specification`, if the module knows where it is. */
+  type: string;
   /** The status of the IETF dialect. */
   status: number;
   /** The same for all problems of a code. */

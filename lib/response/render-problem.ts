@@ -1,25 +1,41 @@
 import type { Answer } from './answer.js';
 import type { DescribedProblem, Dialect } from './dialect.js';
 import { renderBy } from './own-dialect.js';
-import { PROBLEMS, type IdempotencyProblem } from './problems.js';
+import { PROBLEMS, type IdempotencyProblem, type ProblemCode } from './problems.js';
+
+/** What a problem document points to where the application has published nothing of its own. */
+const DRAFT = 'https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/';
 
 /** In which words clients are spoken to: a part of the settings. */
 export interface Voice {
   dialect: Dialect;
+  /** The address of the application's idempotency specification. */
+  specification?: string | undefined;
 }
 
 /** A problem as it leaves. */
-export function renderProblem(problem: IdempotencyProblem, { dialect }: Voice): Answer {
-  if (dialect === 'stripe') return renderForStripe(problem);
-  const ietf = () => renderForIetf(problem);
-  return dialect === 'ietf' ? ietf() : renderBy(dialect, describe(problem), ietf);
+export function renderProblem(problem: IdempotencyProblem, voice: Voice): Answer {
+  const { dialect, specification } = voice;
+  if (dialect === 'stripe') return renderForStripe(problem, specification);
+  const ietf = () => renderForIetf(problem, specification);
+  return dialect === 'ietf' ? ietf() : renderBy(dialect, describe(problem, specification), ietf);
 }
 
-function describe(problem: IdempotencyProblem): DescribedProblem {
+function typeOf(code: ProblemCode, specification: string | undefined): string {
+  return specification === undefined
+    ? `urn:problem-type:idempotency:${code}`
+    : `${specification}#${code}`;
+}
+
+function describe(
+  problem: IdempotencyProblem,
+  specification: string | undefined,
+): DescribedProblem {
   const { code, detail, retryAfter, members } = problem;
   const { status, title, retryable } = PROBLEMS[code];
   return {
     code,
+    type: typeOf(code, specification),
     status,
     title,
     detail,
@@ -29,7 +45,7 @@ function describe(problem: IdempotencyProblem): DescribedProblem {
   };
 }
 
-function renderForIetf(problem: IdempotencyProblem): Answer {
+function renderForIetf(problem: IdempotencyProblem, specification: string | undefined): Answer {
   const { status, title, retryable } = PROBLEMS[problem.code];
   return {
     status,
@@ -37,10 +53,11 @@ function renderForIetf(problem: IdempotencyProblem): Answer {
       'content-type': 'application/problem+json; charset=utf-8',
       'content-language': 'en',
       'cache-control': 'no-store',
+      link: `<${specification ?? DRAFT}>; rel="describedby"`,
       ...retryAfterHeader(problem),
     },
     body: json({
-      type: `urn:problem-type:idempotency:${problem.code}`,
+      type: typeOf(problem.code, specification),
       title,
       status,
       detail: problem.detail,
@@ -52,7 +69,7 @@ function renderForIetf(problem: IdempotencyProblem): Answer {
 }
 
 /** stripe-node takes a 409 or 422 without a top-level `error` for a success, and ignores Retry-After. */
-function renderForStripe(problem: IdempotencyProblem): Answer {
+function renderForStripe(problem: IdempotencyProblem, specification: string | undefined): Answer {
   const { retryable, title, stripe } = PROBLEMS[problem.code];
   return {
     status: stripe.status,
@@ -67,6 +84,7 @@ function renderForStripe(problem: IdempotencyProblem): Answer {
         type: stripe.type,
         code: 'code' in stripe ? stripe.code : problem.code,
         message: `${title}. ${problem.detail}`,
+        ...(specification !== undefined && { doc_url: typeOf(problem.code, specification) }),
         ...problem.members,
       },
     }),

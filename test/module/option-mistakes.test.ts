@@ -110,6 +110,13 @@ describe('The application does not start', () => {
     await refuses({ [option]: null }, `${option} is null`, choices);
   });
 
+  it.each([null, 7, '', 'docs/idempotency', 'ftp://example.com/', 'https://example.com/#keys'])(
+    'with a specification that is no address of a page: %p',
+    async (specification) => {
+      await refuses({ specification }, 'specification is', 'https://api.example.com');
+    },
+  );
+
   it.each([
     ['required', 'yes', 'Use a boolean'],
     ['isFinal', true, 'Use a function'],

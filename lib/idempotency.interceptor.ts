@@ -42,7 +42,7 @@ import { acceptedAnswer } from './response/accepted.js';
 import { keyMissing, problemOf, refusalOf, storeUnavailable } from './response/refusals.js';
 import type { IdempotencyProblem } from './response/problems.js';
 import { renderProblem } from './response/render-problem.js';
-import { expiryHeader, replayOf } from './response/replay.js';
+import { finalHeaders, replayOf } from './response/replay.js';
 import { endOfTurn } from './turn.js';
 
 /** On a request that has passed: a second copy of the interceptor on a route has nothing to do. */
@@ -97,7 +97,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         case 'run':
           return this.run(decision.attempt, context, next);
         case 'replay':
-          return this.answer(context, replayOf(decision));
+          return this.answer(context, replayOf(decision, this.settings.dialect));
         case 'accepted':
           return this.answer(context, this.accepted(decision));
         default:
@@ -182,14 +182,19 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
   private settle(attempt: Attempt, observed: ObservedAnswer): Promise<Verdict> {
     return this.recorder.record(attempt, observed).then(
-      (recorded) => this.verdict(attempt, recorded),
+      (recorded) => this.verdict(attempt, observed.status, recorded),
       (error: unknown) => playDead(error) ?? this.refusal(error),
     );
   }
 
-  private verdict(attempt: Attempt, { parked, final, expiresAt }: Recorded): Verdict {
+  private verdict(
+    attempt: Attempt,
+    status: number,
+    { parked, final, expiresAt }: Recorded,
+  ): Verdict {
     if (parked) return { kind: 'replace', answer: this.accepted(attempt) };
-    return { kind: 'release', headers: final ? expiryHeader(expiresAt) : {} };
+    const headers = final ? finalHeaders(status, expiresAt, this.settings.dialect) : {};
+    return { kind: 'release', headers };
   }
 
   private refusal(error: unknown): Verdict {

@@ -1,4 +1,4 @@
-import { Body, Controller, Post } from '@nestjs/common';
+import { Body, Controller, HttpException, Post } from '@nestjs/common';
 import { Idempotent } from 'nestjs-atomic-idempotency';
 import { barrier, type Barrier } from '../support/barrier.js';
 
@@ -17,6 +17,8 @@ export function gatedOrders() {
     workshop.executions += 1;
     const order = workshop.executions;
     await workshop.gate.pass();
+    if (item.startsWith('fails '))
+      throw new HttpException({ error: { message: item } }, Number(item.slice(6)));
     return { order, item };
   }
 

@@ -89,6 +89,22 @@ forEachPlatform((platform) => {
     expect(workshop.executions).toBe(1);
   });
 
+  it.each([500, 503, 409])(
+    'does not try again when a final answer has status %d, nor when that is replayed',
+    async (status) => {
+      gate.open();
+      const options = { idempotencyKey: `fails-${status}` };
+      for (const replayed of [undefined, 'true']) {
+        const error = await errorOf(order('waiting-orders', `fails ${status}`, options));
+        expect(error).toMatchObject({ statusCode: status, message: `fails ${status}` });
+        const { headers } = error as { headers: Record<string, string> };
+        expect(headers['idempotent-replayed']).toBe(replayed);
+      }
+      expect(traffic.outcomes).toEqual([status, status]);
+      expect(workshop.executions).toBe(1);
+    },
+  );
+
   it('fails when the first request still runs after all its retries', async () => {
     const idempotencyKey = 'in-use';
     const error = await errorOf(order('rejecting-orders', 'rocket', { idempotencyKey }));

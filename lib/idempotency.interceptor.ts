@@ -29,6 +29,7 @@ import { TransactionWatch } from './phases/transaction-watch.js';
 import { customFingerprint, fingerprint as fingerprintOf } from './request/fingerprint.js';
 import { describeRequest, type IncomingRequest } from './request/incoming-request.js';
 import { keptRequest, pathOf } from './request/kept-request.js';
+import { describeRequest, routeOnHost, type IncomingRequest } from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';
 import { OpenTransactions } from './request/open-transactions.js';
 import { requestContext, type RequestContext } from './request/request-context.js';
@@ -91,7 +92,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       }
       // Requests that came together are looked at together, and so are their answers.
       await endOfTurn();
-      const claimed = this.claim(key, route.policy, request, context);
+      const claimed = this.claim(key, route, request, context);
       const decision = claimed instanceof Promise ? await claimed : claimed;
       switch (decision.kind) {
         case 'run':
@@ -117,12 +118,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
   /** Who asks, for what exactly; then what the key's row says. Only what is not there at once is waited for. */
   private claim(
     key: string,
-    policy: ResolvedPolicy,
+    { policy, ofHost }: IdempotentRoute,
     request: IncomingRequest,
     context: ExecutionContext,
   ): Decision | Promise<Decision> {
     const claimIn = (scope: string): Decision | Promise<Decision> => {
-      const described = describeRequest(request, this.http.platform.routePattern(request));
+      const pattern = this.http.platform.routePattern(request);
+      const described = describeRequest(request, ofHost ? routeOnHost(request, pattern) : pattern);
       const { method, route } = described;
       const endpoint = policy.keyspace === 'endpoint' ? `${method} ${route}` : '';
       const name = { scope, endpoint, key };

@@ -1,5 +1,10 @@
 import { Injectable, type ExecutionContext, type Type } from '@nestjs/common';
-import { CONTROLLER_WATERMARK, METHOD_METADATA, SSE_METADATA } from '@nestjs/common/constants.js';
+import {
+  CONTROLLER_WATERMARK,
+  HOST_METADATA,
+  METHOD_METADATA,
+  SSE_METADATA,
+} from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { isSafe, methodName } from './http-methods.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
@@ -14,6 +19,8 @@ export interface IdempotentRoute {
   policy: ResolvedPolicy;
   /** The handler's own decorator demands a key, whatever the method. */
   demandsKey: boolean;
+  /** Its controller is for certain hosts, so the host is part of the route. */
+  ofHost: boolean;
 }
 
 /** Finds every idempotent route at boot, so that mistakes show then and requests find their policy ready. */
@@ -105,6 +112,7 @@ export class IdempotentRoutes {
         where,
       ),
       demandsKey: own?.required === true,
+      ofHost: Boolean(Reflect.getMetadata(HOST_METADATA, controller)),
     };
     const ofController = this.routes.get(controller) ?? new WeakMap<object, IdempotentRoute>();
     this.routes.set(controller, ofController.set(handler, route));

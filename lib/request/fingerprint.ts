@@ -12,7 +12,7 @@ const VERSION = '1';
 /** What a retry has to repeat. */
 export interface FingerprintInput {
   method: string;
-  /** The route's pattern; with the params it says which resource is meant. */
+  /** The route's pattern, on its host if it has one; with the params it says which resource is meant. */
   route: string;
   params: unknown;
   /** The request target, for its query. */

@@ -1,10 +1,16 @@
+import { hash } from 'node:crypto';
 import type { FingerprintInput } from './fingerprint.js';
+
+/** The longest that DNS has. Whoever sends a longer one must not outgrow the unique index. */
+const LONGEST_HOST = 253;
 
 /** What Express's and Fastify's requests have in common. */
 export interface IncomingRequest {
   method: string;
   url: string;
   originalUrl?: string;
+  /** Without the port; from a proxy, where the application trusts it. */
+  hostname?: string;
   headers: Record<string, string | string[] | undefined>;
   params?: unknown;
   body?: unknown;
@@ -20,6 +26,12 @@ export function describeRequest(request: IncomingRequest, route: string): Finger
     contentType: request.headers['content-type'] as string | undefined,
     body: parsed(request.body),
   };
+}
+
+/** The route with the host of the request in front, for a controller that is for certain hosts. */
+export function routeOnHost({ hostname = '' }: IncomingRequest, route: string): string {
+  const host = hostname.toLowerCase();
+  return `//${host.length > LONGEST_HOST ? hash('sha256', host) : host}${route}`;
 }
 
 /** A stream (Fastify parsers may pass one on) is left to the handler: what nobody has read cannot be compared. */

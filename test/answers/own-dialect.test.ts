@@ -16,6 +16,7 @@ const STATUS: Record<ProblemCode, number> = {
   key_reused: 422,
   in_progress: 409,
   outcome_unknown: 409,
+  given_up: 409,
   abandoned: 408,
   expired: 410,
   response_unavailable: 410,

@@ -108,8 +108,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
       const problem = problemOf(error);
       if (!problem) throw error;
       if (surrounded && error instanceof StoreUnavailableError) {
-        const route = routeName(context);
-        this.settings.guard.warnOnce(`${route} without connection`, withoutConnection(route));
+        const name = routeName(context);
+        this.settings.guard.warnOnce(`${name} without connection`, withoutConnection(name));
       }
       return this.answer(context, this.render(problem));
     }

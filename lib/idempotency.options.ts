@@ -242,10 +242,13 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   replayCache?: false | { ttl?: Duration; maxBytes?: number };
 
   /**
-   * What to do about outgoing HTTP requests of idempotent handlers that phases
-   * do not protect (inside a transaction, several in one foreign call, unsafe
-   * ones outside any phase), and about writes inside a local phase that bypass
-   * its transaction. `'throw'` suits tests; with `'ignore'` nothing is installed.
+   * What to do about what idempotent handlers do and phases do not protect:
+   * outgoing HTTP requests (inside a transaction, several in one foreign call,
+   * unsafe ones outside any phase), and writes to the module's data source
+   * (outside any phase, in a foreign call, or past the `tx` of a phase). On
+   * phased routes, those that a phase could have protected are errors whatever
+   * is set here. Use `'throw'` in tests: the logger of
+   * `Test.createTestingModule()` drops warnings.
    * @default 'warn', and 'ignore' where NODE_ENV is production
    */
   foreignCalls?: GuardMode;

@@ -64,7 +64,8 @@ function mistakeOf({ phase }: RequestContext, method: string, host: string): Mis
       message:
         `${sent} inside the transaction of phase "${phase.name}". A rollback does not take it back, and a retried transaction sends it again. ` +
         'Move it into the call of a foreign phase.',
-      unprotected: !isSafe(method),
+      // An error in record would leave the phase in doubt, which is worse than this.
+      unprotected: phase.kind === 'local' && !isSafe(method),
     };
   }
   if (phase) {

@@ -21,7 +21,12 @@ const TARGET =
  */
 export function isWrite(sql: string): boolean {
   if (FIRST.test(sql)) return true;
-  return ANYWHERE.test(sql) && BEGINNING.test(sql.replace(QUOTED, '""'));
+  return ANYWHERE.test(sql) && BEGINNING.test(sql.replace(QUOTED, stand));
+}
+
+/** Comments count as white space, the rest as some word. */
+function stand(quoted: string): string {
+  return quoted.startsWith('--') || quoted.startsWith('/*') ? ' ' : '_';
 }
 
 /** What a write does and to which table, such as `INSERT INTO "orders"`. */

@@ -43,7 +43,8 @@ function mistakeOf({ phase }: RequestContext, write: string): Mistake {
       message:
         `wrote to the database past the transaction of phase "${phase.name}" (${write}). The write stays even if the phase rolls back, and happens again when it is retried. ` +
         'Use the tx that the phase hands to your callback: tx.getRepository(Entity), tx.query(...).',
-      unprotected: true,
+      // An error in record would leave the phase in doubt, which is worse than this.
+      unprotected: phase.kind === 'local',
     };
   }
   if (phase) {
@@ -52,8 +53,7 @@ function mistakeOf({ phase }: RequestContext, write: string): Mistake {
       message:
         `wrote to the database in the call of foreign phase "${phase.name}" (${write}). The write stays whatever becomes of the call, and happens again when it is repeated. ` +
         'Write what the call has led to in record, which shares the transaction of its outcome; write what it needs in a local phase before it.',
-      // An error in the call would leave the phase in doubt, which is worse than this.
-      unprotected: false,
+      unprotected: false, // for the same reason
     };
   }
   return {

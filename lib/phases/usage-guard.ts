@@ -35,7 +35,7 @@ export class UsageGuard {
     // Timers and connections keep the context of a handler that is long through.
     if (phased && mistake.unprotected && !journal.closed) {
       return new PhaseUsageError(
-        `${message} The route is phased, that is, run again from its top after a crash, so this is an error in every environment.`,
+        `${message} What is phased is run again from its top after a crash, so there this is an error in every environment.`,
       );
     }
     if (this.mode === 'throw') return new PhaseUsageError(message);

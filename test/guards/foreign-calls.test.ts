@@ -37,6 +37,12 @@ class GuardedController {
     return this.phase.local('created', () => call('GET'));
   }
 
+  @Post('posts-in-local')
+  @Idempotent()
+  postsInLocal(): Promise<void> {
+    return this.phase.local('created', () => call('POST'));
+  }
+
   @Post('in-record')
   @Idempotent()
   inRecord(): Promise<void> {
@@ -72,6 +78,12 @@ class GuardedController {
     return this.phase.foreign('charged', { call: () => call() });
   }
 
+  @Post('unprotected')
+  @Idempotent()
+  unprotected(): Promise<void> {
+    return this.phase.unprotected(() => call());
+  }
+
   @Get('not-idempotent')
   notIdempotent(): Promise<void> {
     return call();
@@ -95,7 +107,7 @@ const mistakes = [
   ['twice-in-call', /number 2 in the call of foreign phase "charged".*its own foreign phase/],
   ['outside', /outside any phase.*atomicPhase\.foreign\(\)/],
 ] as const;
-const fine = ['reads-outside', 'once-in-call'];
+const fine = ['reads-outside', 'once-in-call', 'unprotected'];
 
 forEachPlatform((platform) => {
   describe.each(['fetch', 'http'] as const)('with %s', (name) => {
@@ -162,7 +174,7 @@ forEachPlatform((platform) => {
     });
 
     describe("foreignCalls: 'ignore'", () => {
-      it('installs nothing', async () => {
+      it('says nothing', async () => {
         const logger = recordingLogger();
         const app = await startIdempotentApp(platform, {
           controllers: [GuardedController],
@@ -174,6 +186,54 @@ forEachPlatform((platform) => {
         }
         expect(logger.warnings).toEqual([]);
         await app.close();
+      });
+    });
+
+    describe("a phased route, with foreignCalls: 'ignore'", () => {
+      const logger = recordingLogger();
+      let app: IdempotentApp;
+      beforeAll(async () => {
+        app = await startIdempotentApp(platform, {
+          controllers: [GuardedController],
+          idempotency: { foreignCalls: 'ignore', phased: true, required: false },
+          logger,
+        });
+      });
+      afterAll(() => app.close());
+
+      it.each(['outside', 'posts-in-local'])('fails %s all the same', async (route) => {
+        expect((await send(`${app.url}/${route}`, { key: route })).status).toBeGreaterThanOrEqual(
+          409,
+        );
+        if (name === 'fetch') expect(received).toBe(0);
+      });
+
+      it('names the cure, and why it is an error here', async () => {
+        logger.errors.length = 0;
+        await send(`${app.url}/outside`, { key: 'message' });
+        // fetch() keeps what ended it as its cause.
+        if (name === 'http') {
+          expect(logger.errors).toEqual([
+            expect.stringMatching(/outside any phase.*atomicPhase\.foreign\(\).*What is phased/),
+          ]);
+        }
+      });
+
+      it('fails a request without a key as well', async () => {
+        expect((await send(`${app.url}/outside`)).status).toBe(500);
+        if (name === 'fetch') expect(received).toBe(0);
+      });
+
+      // Reading changes nothing, and an error in a foreign phase would leave it in doubt.
+      it.each([...fine, 'in-local', 'in-record', 'twice-in-call'])(
+        'lets %s pass',
+        async (route) => {
+          expect((await send(`${app.url}/${route}`, { key: `${route}-ok` })).status).toBe(201);
+        },
+      );
+
+      it('leaves other routes alone', async () => {
+        expect((await send(`${app.url}/not-idempotent`, { method: 'GET' })).status).toBe(200);
       });
     });
   });

@@ -1,71 +1,175 @@
-import { Controller, Post } from '@nestjs/common';
-import { afterEach, expect, it } from '@jest/globals';
-import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { AtomicPhase, type IdempotencyModuleOptions } from 'nestjs-atomic-idempotency';
 import { DataSource } from 'typeorm';
-import { send } from '../support/http.js';
-import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
-import { forEachPlatform } from '../support/platforms.js';
-import { recordingLogger, type RecordingLogger } from '../support/recording-logger.js';
+import { describePhases, note, type PhaseApp } from '../support/phase-app.js';
+import { Note } from './note.entity.js';
 
-@Controller()
-class NotesController {
-  constructor(
-    private readonly phase: AtomicPhase,
-    private readonly dataSource: DataSource,
-  ) {}
+type Handler = (phases: AtomicPhase, dataSource: DataSource) => Promise<unknown>;
 
-  @Post('past-the-transaction')
-  @Idempotent()
-  stray(): Promise<void> {
-    return this.phase.local('noted', async () => {
-      await this.dataSource.manager.query(`INSERT INTO notes VALUES ('stray')`);
-    });
-  }
+const insert = (dataSource: DataSource) => dataSource.getRepository(Note).insert({ note: 'stray' });
 
-  @Post('in-the-transaction')
-  @Idempotent()
-  proper(): Promise<void> {
-    return this.phase.local('noted', async (tx) => {
-      await tx.query(`INSERT INTO notes VALUES ('proper')`);
-      await this.dataSource.manager.query('SELECT 1');
-    });
-  }
+/** Each leaves one note outside the transaction of a phase. */
+const outside: Record<string, Handler> = {
+  'repository.save()': (_, db) => db.getRepository(Note).save({ note: 'stray' }),
+  'repository.insert()': (_, db) => insert(db),
+  'a transaction of the handler': (_, db) => db.transaction((tx) => note(tx, 'stray')),
+  'a raw INSERT': (_, db) => db.query(`INSERT INTO notes (note) VALUES ('stray')`),
+  'a write in a WITH': (_, db) =>
+    db.query(
+      `WITH made AS (INSERT INTO notes (note) VALUES ('stray') RETURNING id) SELECT * FROM made`,
+    ),
+  'a write between two phases': async (phases, db) => {
+    await phases.local('first', async () => undefined);
+    await insert(db);
+    await phases.local('second', async () => undefined);
+  },
+};
+const past: Handler = (phases, db) => phases.local('noted', () => insert(db));
+const inCall: Handler = (phases, db) => phases.foreign('charged', { call: () => insert(db) });
 
-  @Post('between-phases')
-  @Idempotent()
-  async between(): Promise<void> {
-    await this.phase.local('noted', async () => undefined);
-    await this.dataSource.manager.query(`INSERT INTO notes VALUES ('between')`);
-  }
+/** None of these is a mistake. */
+const fine: Record<string, Handler> = {
+  'a write through tx': (phases) => phases.local('noted', (tx) => note(tx, 'proper')),
+  'a write in record': (phases) =>
+    phases.foreign('charged', { call: async () => 1, record: (tx) => note(tx, 'proper') }),
+  'a read': (_, db) => db.query(`SELECT 'insert into notes' FROM notes FOR UPDATE`),
+  'a write that may be repeated': (phases, db) => phases.unprotected(() => insert(db)),
+};
+
+function describeWrites(
+  options: Partial<IdempotencyModuleOptions>,
+  tests: (app: PhaseApp, run: (handler: Handler, key?: string) => Promise<number>) => void,
+): void {
+  describePhases(
+    (app) => {
+      let requests = 0;
+      tests(app, async (handler, key = `key-${++requests}`) => {
+        const dataSource = app.app.get(DataSource);
+        app.handle('write', (phases) => handler(phases, dataSource).then(() => 'done'));
+        return (await app.post('write', key)).status;
+      });
+    },
+    { imports: [TypeOrmModule.forFeature([Note])], idempotency: options },
+  );
 }
 
-forEachPlatform((platform) => {
-  let app: IdempotentApp;
-  // One application at a time: Nest has one logger for the whole process.
-  const start = async (foreignCalls: 'warn' | 'throw', logger: RecordingLogger | false) => {
-    app = await startIdempotentApp(platform, {
-      controllers: [NotesController],
-      idempotency: { foreignCalls },
-      logger,
+const outsideMessage =
+  /PhasesController\.run wrote to the database outside any phase \(INSERT INTO "?notes"?\)\..*atomicPhase\.local\(\)/;
+const pastMessage = /past the transaction of phase "noted" \(INSERT INTO "notes"\)\..*Use the tx/;
+const inCallMessage = /in the call of foreign phase "charged".*in record/;
+
+describe("foreignCalls: 'warn'", () => {
+  // Sent as text they pass the guard, prepared ones do not: the library's own are never a mistake.
+  describeWrites({ preparedStatements: false }, (app, run) => {
+    const kinds = [
+      ...Object.entries(outside),
+      ['an UPDATE', (_, db) => db.getRepository(Note).update({ id: 0 }, { note: '' })],
+      ['a DELETE', (_, db) => db.getRepository(Note).delete({ id: 0 })],
+    ] as [string, Handler][];
+
+    const warnings = new Map<string, number>();
+    it.each(kinds)('warns of %s outside any phase, once per route and table', async (_, write) => {
+      expect(await run(write)).toBe(201);
+      expect(await run(write)).toBe(201);
+      for (const log of app.logs) {
+        expect(log).toMatch(/wrote to the database outside any phase .*atomicPhase\.local\(\)/);
+        const what = /\(([^)]*)\)/.exec(log)![1]!;
+        warnings.set(what, (warnings.get(what) ?? 0) + 1);
+      }
+      expect([...warnings.values()]).toEqual([...warnings.keys()].map(() => 1));
     });
-    await app.database.query('CREATE TABLE notes (text text)');
-  };
-  afterEach(() => app.close());
 
-  it("warns of a write past the phase's transaction", async () => {
-    const logger = recordingLogger();
-    await start('warn', logger);
-    expect((await send(`${app.url}/past-the-transaction`, { key: 'a' })).status).toBe(201);
-    expect(logger.warnings).toEqual([
-      expect.stringMatching(/past the transaction of phase "noted".*Use the tx/),
-    ]);
+    it('has warned of each kind by then', () => {
+      expect([...warnings.keys()].sort()).toEqual([
+        'DELETE FROM "notes"',
+        'INSERT INTO "notes"',
+        'INSERT INTO notes',
+        'UPDATE "notes"',
+      ]);
+    });
+
+    it("warns of a write past the phase's transaction", async () => {
+      expect(await run(past)).toBe(201);
+      expect(app.logs).toEqual([expect.stringMatching(pastMessage)]);
+    });
+
+    it('warns of a write in a foreign call', async () => {
+      expect(await run(inCall)).toBe(201);
+      expect(app.logs).toEqual([expect.stringMatching(inCallMessage)]);
+    });
+
+    it.each(Object.entries(fine))('has nothing to say about %s', async (_, handler) => {
+      expect(await run(handler)).toBe(201);
+      expect(app.logs).toEqual([]);
+    });
   });
+});
 
-  it("refuses it with foreignCalls: 'throw', and nothing else", async () => {
-    await start('throw', false);
-    expect((await send(`${app.url}/past-the-transaction`, { key: 'b' })).status).toBe(500);
-    expect(await app.database.query('SELECT * FROM notes')).toEqual([]);
-    expect((await send(`${app.url}/in-the-transaction`, { key: 'c' })).status).toBe(201);
-    expect((await send(`${app.url}/between-phases`, { key: 'd' })).status).toBe(201);
+describe("foreignCalls: 'throw'", () => {
+  describeWrites({ foreignCalls: 'throw', preparedStatements: false }, (app, run) => {
+    it.each(Object.entries(outside))('refuses %s', async (_, handler) => {
+      expect(await run(handler)).toBe(500);
+      expect(app.logs).toEqual([expect.stringMatching(outsideMessage)]);
+      expect(await app.notes()).toEqual([]);
+    });
+
+    it("refuses a write past the phase's transaction, and one in a foreign call", async () => {
+      expect(await run(past)).toBe(500);
+      expect(app.logs[0]).toMatch(pastMessage);
+      expect(await run(inCall)).toBe(409); // a failed call is in doubt
+      expect(await app.notes()).toEqual([]);
+    });
+
+    it.each(Object.entries(fine))('lets %s pass', async (_, handler) => {
+      expect(await run(handler)).toBe(201);
+      expect(app.logs).toEqual([]);
+    });
+  });
+});
+
+describe("foreignCalls: 'ignore'", () => {
+  describeWrites({ foreignCalls: 'ignore' }, (app, run) => {
+    it.each(Object.entries({ ...outside, past, inCall }))('says nothing of %s', async (_, work) => {
+      expect(await run(work)).toBe(201);
+      expect(await app.notes()).toEqual(['stray']);
+      expect(app.logs).toEqual([]);
+    });
+  });
+});
+
+describe("phased, and foreignCalls: 'ignore'", () => {
+  const options = { phased: true, foreignCalls: 'ignore', required: false } as const;
+  describeWrites({ ...options, preparedStatements: false }, (app, run) => {
+    beforeEach(() => void (app.logs.length = 0));
+
+    it.each(Object.entries(outside))('refuses %s', async (_, handler) => {
+      expect(await run(handler)).toBe(500);
+      expect(app.logs).toEqual([expect.stringMatching(outsideMessage)]);
+      expect(app.logs[0]).toMatch(/What is phased .* an error in every environment/);
+      expect(await app.notes()).toEqual([]);
+    });
+
+    it("refuses a write past the phase's transaction", async () => {
+      expect(await run(past)).toBe(500);
+      expect(await app.notes()).toEqual([]);
+    });
+
+    it('refuses a write of a request without a key', async () => {
+      const dataSource = app.app.get(DataSource);
+      app.handle('unkeyed', () => insert(dataSource));
+      expect((await app.post('unkeyed', undefined)).status).toBe(500);
+      expect(await app.notes()).toEqual([]);
+    });
+
+    it('does not leave a phase in doubt for a write in its call', async () => {
+      expect(await run(inCall)).toBe(201);
+      expect(app.logs).toEqual([]);
+    });
+
+    it.each(Object.entries(fine))('lets %s pass', async (_, handler) => {
+      expect(await run(handler)).toBe(201);
+      expect(app.logs).toEqual([]);
+    });
   });
 });

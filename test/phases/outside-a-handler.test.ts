@@ -1,12 +1,25 @@
-import { Controller, Injectable, Post } from '@nestjs/common';
-import { expect, it } from '@jest/globals';
-import { AtomicPhase, PhaseUsageError } from 'nestjs-atomic-idempotency';
+import { Controller, Get, Injectable, Post } from '@nestjs/common';
+import { MessagePattern, Server, type CustomTransportStrategy } from '@nestjs/microservices';
+import { describe, expect, it } from '@jest/globals';
+import {
+  AtomicPhase,
+  Idempotent,
+  Outbox,
+  OutboxHandler,
+  PhaseUsageError,
+} from 'nestjs-atomic-idempotency';
+import { firstValueFrom, isObservable } from 'rxjs';
+import { DataSource } from 'typeorm';
 import { barrier } from '../support/barrier.js';
 import { send } from '../support/http.js';
+import { runJob } from '../support/jobs.js';
 import { describePhases, note, type PhaseApp } from '../support/phase-app.js';
 
 @Injectable()
 class Rides {
+  /** Why messages could not be handled. */
+  readonly refusals: unknown[] = [];
+
   constructor(readonly phases: AtomicPhase) {}
 
   create(): Promise<void> {
@@ -15,6 +28,16 @@ class Rides {
 
   charge(): Promise<unknown> {
     return this.phases.foreign('charge_created', { call: async () => 1 });
+  }
+
+  @Idempotent()
+  service(): Promise<void> {
+    return this.create();
+  }
+
+  @OutboxHandler('rides')
+  async deliver(): Promise<void> {
+    await this.create().catch((error: unknown) => this.refusals.push(error));
   }
 }
 
@@ -26,10 +49,49 @@ class PlainController {
   create(): Promise<void> {
     return this.rides.create();
   }
+
+  @Post('service')
+  service(): Promise<void> {
+    return this.rides.service();
+  }
+
+  @Get()
+  @Idempotent()
+  read(): Promise<void> {
+    return this.rides.create();
+  }
+
+  @MessagePattern('ride')
+  @Idempotent()
+  message(): Promise<void> {
+    return this.rides.create().catch((error: unknown) => void this.rides.refusals.push(error));
+  }
 }
 
-const message = (name: string) =>
-  `Phase "${name}" was started outside an idempotent handler. Put @Idempotent() on the route, and await everything the handler starts: what goes on after it has answered, or comes from a timer or an event, is not part of the request.`;
+/** Messages without a network. */
+class Wire extends Server implements CustomTransportStrategy {
+  listen(callback: () => void): void {
+    callback();
+  }
+
+  close(): void {}
+
+  async receive(pattern: string): Promise<void> {
+    const result: unknown = await this.getHandlerByPattern(pattern)!({});
+    if (isObservable(result)) await firstValueFrom(result, { defaultValue: undefined });
+  }
+
+  on(): void {}
+
+  unwrap<T>(): T {
+    return undefined as T;
+  }
+}
+let wire: Wire;
+
+const nowhere = (name: string) =>
+  `Phase "${name}" was started outside an idempotent handler: the running code is not part of a request with @Idempotent(). ` +
+  'Put @Idempotent() on the route. Jobs, timers, events and message handlers have no Idempotency-Key, so they cannot have phases: use a transaction of your own there.';
 
 const ridesOf = (app: PhaseApp) => app.app.get(Rides);
 
@@ -41,7 +103,7 @@ describePhases(
         [rides.create(), 'ride_created'],
         [rides.charge(), 'charge_created'],
       ] as const) {
-        await expect(work).rejects.toThrow(new PhaseUsageError(message(name)));
+        await expect(work).rejects.toThrow(new PhaseUsageError(nowhere(name)));
       }
       expect(await app.notes()).toEqual([]);
     });
@@ -50,8 +112,48 @@ describePhases(
       const answer = await send(`${app.url}/plain`, { key: 'plain' });
 
       expect(answer.status).toBe(500);
-      expect(app.logs).toEqual([`PhaseUsageError: ${message('ride_created')}`]);
+      expect(app.logs).toEqual([`PhaseUsageError: ${nowhere('ride_created')}`]);
       expect(await app.notes()).toEqual([]);
+    });
+
+    it.each([
+      ['a service', 'POST', '/service', 'Rides.service'],
+      ['a GET route', 'GET', '', 'PlainController.read'],
+    ])('a phase is told that @Idempotent() on %s covers nothing', async (_, method, path, name) => {
+      expect((await send(`${app.url}/plain${path}`, { method, key: 'x' })).status).toBe(500);
+      expect(app.logs).toEqual([
+        expect.stringContaining(
+          `Phase "ride_created" was started in ${name}, which has @Idempotent() but was not called by a request that @Idempotent() covers`,
+        ),
+      ]);
+      expect(await app.notes()).toEqual([]);
+    });
+
+    describe('a phase in a message handler', () => {
+      const message = (handler: string) =>
+        expect.stringContaining(
+          `Phase "ride_created" was started in ${handler}, a message handler.`,
+        );
+
+      it('is refused although the handler has @Idempotent()', async () => {
+        const { refusals } = ridesOf(app);
+        refusals.length = 0;
+        await wire.receive('ride');
+        expect(refusals).toEqual([
+          expect.objectContaining({ message: message('PlainController.message') }),
+        ]);
+      });
+
+      it('is refused when it comes from the outbox, whichever request added it', async () => {
+        const { refusals } = ridesOf(app);
+        refusals.length = 0;
+        const outbox = app.app.get(Outbox);
+        await app.app.get(DataSource).transaction((tx) => outbox.add(tx, 'rides'));
+        await runJob(app, 'outbox');
+        expect(refusals).toEqual([
+          expect.objectContaining({ message: message(`@OutboxHandler('rides')`) }),
+        ]);
+      });
     });
 
     it.each(['after-the-answer', undefined])(
@@ -74,10 +176,24 @@ describePhases(
         expect((await app.post('ride', key)).text).toBe('done');
         answered.open();
 
-        expect(await late).toEqual(new PhaseUsageError(message('ride_created')));
+        expect(await late).toEqual(
+          new PhaseUsageError(
+            'Phase "ride_created" was started after PhasesController.run had answered, so its request can no longer be resumed. ' +
+              'Await everything the handler starts; what is left to a timer, an event or a promise that nobody awaits is not part of the request. ' +
+              'For work that may come later, add a message to the Outbox in a phase.',
+          ),
+        );
         expect(await app.notes()).toEqual([]);
       },
     );
   },
-  { controllers: [PlainController], providers: [Rides], idempotency: { required: false } },
+  {
+    controllers: [PlainController],
+    providers: [Rides],
+    idempotency: { required: false },
+    async configure(app) {
+      app.connectMicroservice({ strategy: (wire = new Wire()) }, { inheritAppConfig: true });
+      await app.startAllMicroservices();
+    },
+  },
 );

@@ -2,14 +2,15 @@
 import {
   Catch,
   Controller,
-  HttpException,
   Injectable,
   Module,
   Post,
   UseInterceptors,
   type ArgumentsHost,
   type CallHandler,
+  type ExceptionFilter,
   type ExecutionContext,
+  type HttpServer,
   type INestApplication,
   type NestInterceptor,
 } from '@nestjs/common';
@@ -18,7 +19,6 @@ import {
   Transactional as ClsTransactional,
 } from '@nestjs-cls/transactional';
 import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
-import { BaseExceptionFilter } from '@nestjs/core';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { ClsModule } from 'nestjs-cls';
 import { AtomicPhase, IdempotencyModule, Idempotent } from 'nestjs-atomic-idempotency';
@@ -215,9 +215,12 @@ class BehindMiddlewareController {
 
 /** The test reads what went wrong in the answer. */
 @Catch()
-class ShowErrors extends BaseExceptionFilter {
-  override catch(error: Error, host: ArgumentsHost): void {
-    super.catch(new HttpException(`${error.name}: ${error.message}`, 500), host);
+class ShowErrors implements ExceptionFilter {
+  constructor(private readonly adapter: HttpServer) {}
+
+  catch({ name, message }: Error, host: ArgumentsHost): void {
+    const response: unknown = host.switchToHttp().getResponse();
+    this.adapter.reply(response, { message: `${name}: ${message}` }, 500);
   }
 }
 
@@ -231,12 +234,16 @@ function useTransactionMiddleware(app: INestApplication): void {
     return runner;
   };
   app.use('/behind-middleware', (_: unknown, response: NodeJS.EventEmitter, next: () => void) => {
-    void begin().then((runner) => {
-      response.once('finish', () => {
-        void runner.rollbackTransaction().finally(() => runner.release());
-      });
+    const surround = async () => {
+      const runner = await begin();
+      const end = async () => {
+        await runner.rollbackTransaction();
+        await runner.release();
+      };
+      response.once('finish', () => void end());
       next();
-    });
+    };
+    void surround();
   });
 }
 

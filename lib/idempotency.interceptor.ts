@@ -27,7 +27,6 @@ import { PhaseJournal } from './phases/phase-journal.js';
 import { aroundPhasedRoute, withoutConnection } from './phases/phase-refusals.js';
 import { TransactionWatch } from './phases/transaction-watch.js';
 import { customFingerprint, fingerprint as fingerprintOf } from './request/fingerprint.js';
-import { describeRequest, type IncomingRequest } from './request/incoming-request.js';
 import { keptRequest, pathOf } from './request/kept-request.js';
 import { describeRequest, routeOnHost, type IncomingRequest } from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';

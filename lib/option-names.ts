@@ -46,6 +46,7 @@ export const OPTION_NAMES = {
   foreignCalls: true,
   maintenance: true,
   outbox: true,
+  specification: true,
 } satisfies Names<IdempotencyModuleOptions>;
 
 /** What has to be known before a factory runs. */

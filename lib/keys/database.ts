@@ -277,15 +277,19 @@ export function isSerializationConflict(error: unknown): boolean {
 export function isConnectionLoss(error: unknown): boolean {
   const code = errorCode(error);
   if (code !== undefined) {
+    // 25P03 and 25P04: the server ended a session whose transaction took too long.
+    // Class 53: it has no connection, or nothing else, to spare at the moment.
     return (
-      /^(08|57P0)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)
+      /^(08|25P03|25P04|53|57P0)/.test(code) ||
+      /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)
     );
   }
-  // pg reports a cut connection without a code, and TypeORM releases the runner
-  // of a connection that breaks between two statements.
+  // pg reports a cut connection without a code, and one that was not to be had in
+  // time (its pool was busy), and TypeORM releases the runner of a connection that
+  // breaks between two statements.
   for (let at = error as Error | undefined, depth = 0; at && depth < 5; depth++) {
     if (
-      /connection (terminated|ended|error)|client has encountered a connection error/i.test(
+      /connection (terminated|ended|error)|client (has encountered a connection error|was closed)|timeout exceeded when trying to connect|^timeout expired$/i.test(
         at.message,
       ) ||
       at.name?.endsWith('AlreadyReleasedError')

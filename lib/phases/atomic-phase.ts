@@ -45,8 +45,8 @@ export class AtomicPhase {
    * the recovery point commit together. On a resume, a finished phase returns
    * its recorded result and `work` does not run.
    *
-   * `work` may run more than once before it commits (conflicts and lost
-   * connections are retried), so it must act through `tx` only. The transaction
+   * `work` may run more than once before it commits (conflicts are retried, and
+   * lost connections up to twice), so it must act through `tx` only. The transaction
    * is the phase's own: inside another one of the same request, a phase is refused.
    */
   async local<T>(

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { faultPoint } from '../fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
@@ -9,6 +10,7 @@ import {
   StoreUnavailableError,
 } from '../keys/database.js';
 import { persist } from '../keys/persistence.js';
+import { ConnectionWatch } from './connection-watch.js';
 import { toJson } from './json.js';
 import { LeaseLostError } from './phase-errors.js';
 import type { PhaseKind } from './phase-record.js';
@@ -19,6 +21,13 @@ import { throwWithoutValues, withoutValues } from './without-values.js';
 
 /** How long conflicts are retried where there is no lease to measure by. */
 const UNKEYED_PATIENCE = 5_000;
+
+/**
+ * How often the work of a phase is begun in one attempt if its connection is
+ * lost each time. A restart of the database costs one run, a failover two; what
+ * loses its connection more often than that does so because of what it does.
+ */
+const MOST_LOST_RUNS = 3;
 
 /** The phase that a transaction belongs to. */
 export interface PhasePlace {
@@ -31,6 +40,8 @@ export interface PhasePlace {
 
 /** Ends phases: the user's writes, the fence and the phase's row commit together, or none of them. */
 export class PhaseTransactions {
+  private readonly logger = new Logger('AtomicPhase');
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly store: PhaseStore,
@@ -42,16 +53,18 @@ export class PhaseTransactions {
    * The fence comes last, so the key's row is not locked while the work runs.
    *
    * A conflict or a lost connection may make the work run again, in a new
-   * transaction, after the first one is known to be rolled back.
+   * transaction, after the first one is known to be rolled back: for the length
+   * of the lease, and at most three times where its connection was lost.
    */
   commit(
     place: PhasePlace,
     work: (tx: EntityManager) => Promise<unknown>,
   ): Promise<string | undefined> {
     const { attempt } = place;
-    return this.again(place, async () => {
+    const run: Run = { begun: false, lost: 0, watch: new ConnectionWatch() };
+    const once = async () => {
       let result: string | undefined;
-      await this.dataSource.transaction(async (tx) => {
+      await this.transaction(run, async (tx) => {
         const value = await perform(place, work, tx);
         result = toJson(value, `The result of phase "${place.name}"`);
         if (!attempt) return;
@@ -64,6 +77,15 @@ export class PhaseTransactions {
       const reached = attempt && faultPoint('after_commit', attempt, place);
       if (reached) await reached;
       return result;
+    };
+    return this.again(place, once, run);
+  }
+
+  /** A connection that cannot be had does not make a run. */
+  private async transaction(run: Run, work: (tx: EntityManager) => Promise<void>): Promise<void> {
+    await this.dataSource.transaction((tx) => {
+      run.begun = true;
+      return run.watch.during(tx.queryRunner!, () => work(tx));
     });
   }
 
@@ -101,17 +123,24 @@ export class PhaseTransactions {
   private again(
     { attempt, name }: PhasePlace,
     once: () => Promise<string | undefined>,
+    run?: Run,
   ): Promise<string | undefined> {
     const patience = attempt?.lease ?? UNKEYED_PATIENCE;
     let lost = false;
     // From the first failure on: work that takes longer than that is tried again all the same.
     let deadline: number | undefined;
+    const unlessExhausted = () => {
+      if (run && run.lost >= MOST_LOST_RUNS) throw run.error;
+      return once();
+    };
     return persist(
-      () => (lost && attempt ? this.unlessEnded(attempt, name, once) : once()),
+      () => (lost && attempt ? this.unlessEnded(attempt, name, unlessExhausted) : once()),
       {
         within: Infinity,
         again: (error) => {
           if (error instanceof WorkError) return false;
+          // The last run was looked at once more, and had not been committed.
+          if (run && run.lost >= MOST_LOST_RUNS && run.error === error) return false;
           // Also where it took too long: it may still be at work, or have been.
           const disconnected =
             attempt !== undefined &&
@@ -119,6 +148,8 @@ export class PhaseTransactions {
           lost ||= disconnected;
           deadline ??= performance.now() + patience;
           const again = disconnected || isSerializationConflict(error) || isUnprepared(error);
+          if (disconnected && run?.begun) this.noteLost(run, error, attempt, name);
+          if (run) run.begun = false;
           return again && performance.now() < deadline;
         },
       },
@@ -126,10 +157,20 @@ export class PhaseTransactions {
         if (error instanceof WorkError) throw error.cause;
         if (error instanceof LeaseLostError) attempt?.loseLease();
         if (!isConnectionLoss(error)) throw error;
-        throw new StoreUnavailableError(`The connection was lost in phase "${name}".`, {
-          cause: withoutValues(error),
-        });
+        const runs = run && run.lost > 1 ? ` in each of ${run.lost} runs` : '';
+        throw new StoreUnavailableError(
+          `The connection was lost in phase "${name}"${runs}: ${(run?.watch ?? new ConnectionWatch()).why(error)}`,
+          { cause: withoutValues(error) },
+        );
       },
+    );
+  }
+
+  private noteLost(run: Run, error: unknown, attempt: Attempt, name: string): void {
+    run.lost += 1;
+    run.error = error;
+    this.logger.warn(
+      `Phase "${name}" of idempotency key ${attempt.id} lost its connection in run ${run.lost} of at most ${MOST_LOST_RUNS}: ${run.watch.why(error)}`,
     );
   }
 
@@ -142,6 +183,17 @@ export class PhaseTransactions {
     const ended = await this.store.endOf(attempt, name).catch(throwWithoutValues);
     return ended ? ended.result : once();
   }
+}
+
+/** How the runs of a phase's work went, in one attempt. */
+interface Run {
+  /** The work of the latest one was begun. */
+  begun: boolean;
+  /** How many lost their connection. */
+  lost: number;
+  /** What the last one that did so ended with. */
+  error?: unknown;
+  watch: ConnectionWatch;
 }
 
 /** What the work threw for reasons of its own: not to be retried, and passed on as it is. */

@@ -1,0 +1,61 @@
+import type { ClientBase } from 'pg';
+import type { QueryRunner } from 'typeorm';
+import { errorLine } from '../error-line.js';
+import { errorCode } from '../keys/database.js';
+
+/** Where the server itself ends a connection because of a setting, and what to do about it. */
+const CURES: Readonly<Record<string, string>> = {
+  '25P03':
+    "idle_in_transaction_session_timeout is shorter than the time that the phase's work lets pass between two statements. " +
+    'Move what the work waits for out of the phase (a call to another system belongs into a foreign phase), or raise the setting.',
+  '25P04':
+    "transaction_timeout is shorter than the phase's transaction. Do less in one phase, or raise the setting.",
+  '57P05':
+    'idle_session_timeout is shorter than the time that the pool keeps an idle connection. ' +
+    "Give the pool a shorter idleTimeoutMillis (TypeORM's `extra`), or raise the setting.",
+};
+
+/**
+ * Hears why the server ends the connection of a transaction. It says so when no
+ * statement is under way, so the next statement only learns that there is no
+ * connection any more.
+ */
+export class ConnectionWatch {
+  private reason: Error | undefined;
+  private client: ClientBase | undefined;
+
+  /** While `work` runs. @returns what it returns */
+  async during<T>(queryRunner: QueryRunner, work: () => Promise<T>): Promise<T> {
+    this.reason = undefined;
+    this.client = (await queryRunner.connect()) as ClientBase;
+    this.client.on('error', this.onError);
+    try {
+      return await work();
+    } finally {
+      this.client.removeListener('error', this.onError);
+    }
+  }
+
+  /** Why the connection was lost, for people. @param error what the statement said */
+  why(error: unknown): string {
+    const reason = this.reason ?? error;
+    const cure = CURES[errorCode(reason) ?? ''];
+    return `${errorLine(serversWords(reason))}${cure === undefined ? '' : `. The server's ${cure}`}`;
+  }
+
+  /** The first one: what follows only says that the connection is gone. */
+  private readonly onError = (error: Error): void => {
+    this.reason ??= error;
+  };
+}
+
+/** The error of the driver, below those of TypeORM and of the store. */
+function serversWords(error: unknown): unknown {
+  let at = error as { driverError?: unknown; cause?: unknown };
+  for (let depth = 0; depth < 5; depth++) {
+    const below = at.driverError ?? at.cause;
+    if (typeof below !== 'object' || below === null) break;
+    at = below;
+  }
+  return at;
+}

@@ -9,7 +9,7 @@ import { ROOT, run } from './run.mjs';
 const FIXTURES = join(ROOT, 'test', 'package');
 const APPS = ['nest-12-esm', 'nest-11-commonjs'];
 const EXPECTED =
-  /^(dist\/(lib|migrations)\/.+\.(js|d\.ts)|README\.md|CHANGELOG\.md|LICENSE|package\.json)$/;
+  /^(dist\/(cjs\/)?(lib|migrations)\/.+\.(js|d\.ts)|docs\/[a-z-]+\.md|README\.md|CHANGELOG\.md|LICENSE|(dist\/cjs\/)?package\.json)$/;
 
 // Outside the repository, or an app would find its node_modules.
 const folder = await mkdtemp(join(tmpdir(), 'idempotency-package-'));
@@ -42,12 +42,22 @@ async function pack() {
 
 /** @returns {Promise<string[]>} the files that a user counts on, `exports` included */
 async function promised() {
-  const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-  const targets = Object.values(exports).flatMap((entry) =>
-    typeof entry === 'string' ? [entry] : Object.values(entry),
+  const { exports, main, types, typesVersions } = JSON.parse(
+    await readFile(join(ROOT, 'package.json'), 'utf8'),
   );
-  const files = targets.map((target) => String(target).replace('./', ''));
-  return ['README.md', 'CHANGELOG.md', 'LICENSE', ...files];
+  const files = targets([exports, main, types, typesVersions]).map((file) =>
+    file.replace('./', ''),
+  );
+  return ['README.md', 'CHANGELOG.md', 'LICENSE', 'dist/cjs/package.json', ...files];
+}
+
+/**
+ * @param {unknown} entry of package.json, conditions inside conditions included
+ * @returns {string[]} the paths in it
+ */
+function targets(entry) {
+  if (typeof entry === 'string') return [entry];
+  return Object.values(/** @type {object} */ (entry)).flatMap(targets);
 }
 
 /**

@@ -15,6 +15,7 @@ import { Operations } from './background/resumable.js';
 import { statusController } from './background/status.controller.js';
 import { checkStatusOptions } from './background/status.options.js';
 import { dataSourceProvider, entityModule } from './data-source.providers.js';
+import { refuseOtherCopies } from './copies.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
 import {
   ASYNC_OPTIONS_TYPE,
@@ -149,13 +150,19 @@ export class IdempotencyModule
 function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): DynamicModule {
   const { dataSource, schema, statusPath, statusGuards } = extras;
   checkStatusOptions(extras);
+  const imports = [
+    ...(definition.imports ?? []),
+    DiscoveryModule,
+    entityModule(entitiesIn(schema), dataSource),
+  ];
   return {
     ...definition,
-    imports: [
-      ...(definition.imports ?? []),
-      DiscoveryModule,
-      entityModule(entitiesIn(schema), dataSource),
-    ],
+    // Nest reads it when everything is loaded and nothing is built yet. Later, a
+    // dependency that only another copy could fill would fail first, without the reason.
+    get imports() {
+      refuseOtherCopies();
+      return imports;
+    },
     providers: [
       ...(definition.providers ?? []),
       dataSourceProvider(dataSource),

@@ -1,3 +1,5 @@
+// The faults of one copy are not seen by another: see there.
+import '../copies.js';
 export { verifyCrashSafety } from './verify-crash-safety.js';
 export type {
   CrashSafetyOptions,

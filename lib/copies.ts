@@ -1,0 +1,50 @@
+import { IdempotencyConfigurationError } from './idempotency.errors.js';
+
+/**
+ * A process can hold this package more than once: as ES modules and as CommonJS,
+ * or in two versions. Each copy has its own request context, its own metadata
+ * and its own classes, so what one of them decorates is nothing to the other:
+ * routes would run unprotected, `instanceof` would be false. Every copy
+ * therefore puts its name on a list that all of them share.
+ */
+const LIST = Symbol.for('nestjs-atomic-idempotency:copies');
+
+interface Copy {
+  /** An application uses its IdempotencyModule. */
+  inUse: boolean;
+}
+
+const shared = globalThis as { [LIST]?: Map<string, Copy> };
+const copies = (shared[LIST] ??= new Map<string, Copy>());
+const here = thisCopy();
+// The same files evaluated again (`jest.resetModules()`) are the same copy.
+const own = copies.get(here) ?? { inUse: false };
+copies.set(here, own);
+
+if ([...copies].some(([place, copy]) => place !== here && copy.inUse)) {
+  // Too late for a refusal at boot: the application is up.
+  process.emitWarning(twoCopies());
+}
+
+/** Refuses to start beside another copy. */
+export function refuseOtherCopies(): void {
+  if (copies.size > 1) throw new IdempotencyConfigurationError(twoCopies());
+  own.inUse = true;
+}
+
+function twoCopies(): string {
+  return (
+    `this process has loaded ${copies.size} copies of nestjs-atomic-idempotency: ${[...copies.keys()].join(' and ')}. ` +
+    'Each has its own decorators, request context, entities and error classes, so what uses one of them is not protected by the other. ' +
+    'Load the package in one way only, by `import` (ES modules) or by `require` (CommonJS), in the application and in its libraries; and install it once: `npm ls nestjs-atomic-idempotency` shows who brings another one.'
+  );
+}
+
+/** The folder of this file; there is no expression for it that works in both formats. */
+function thisCopy(): string {
+  const place = /((?:file:|\/|[A-Za-z]:\\)[^\n]*)[/\\][^/\\\n]+:\d+:\d+\)?$/m.exec(
+    new Error().stack ?? '',
+  );
+  const format = typeof module === 'undefined' ? 'ES modules' : 'CommonJS';
+  return place ? `${place[1]} (${format})` : format;
+}

@@ -4,6 +4,7 @@ import { IdempotencyModule } from 'nestjs-atomic-idempotency';
 import { idempotencyMigrations } from 'nestjs-atomic-idempotency/migrations';
 import { CreateOrders1700000000000 } from './create-orders.js';
 import { OrdersController } from './orders.controller.js';
+import { OrdersService } from './orders.service.js';
 
 @Module({
   imports: [
@@ -17,5 +18,6 @@ import { OrdersController } from './orders.controller.js';
     IdempotencyModule.forRoot({ scope: 'global' }),
   ],
   controllers: [OrdersController],
+  providers: [OrdersService],
 })
 export class AppModule {}

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import assert from 'node:assert/strict';
+import { deepEqual, equal } from 'node:assert/strict';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 
@@ -17,14 +17,14 @@ async function main() {
 
   const first = await order();
   const replay = await order();
-  assert.equal(first.status, 201);
-  assert.equal(first.headers.get('idempotent-replayed'), null);
-  assert.equal(replay.status, 201);
-  assert.equal(replay.headers.get('idempotent-replayed'), 'true');
-  assert.equal(await first.text(), '{"number":1,"article":"rocket"}');
-  assert.equal(await replay.text(), '{"number":1,"article":"rocket"}');
+  equal(first.status, 201);
+  equal(first.headers.get('idempotent-replayed'), null);
+  equal(replay.status, 201);
+  equal(replay.headers.get('idempotent-replayed'), 'true');
+  equal(await first.text(), '{"number":1,"article":"rocket"}');
+  equal(await replay.text(), '{"number":1,"article":"rocket"}');
   const orders = await fetch(url);
-  assert.deepEqual(await orders.json(), [{ number: 1, article: 'rocket' }]);
+  deepEqual(await orders.json(), [{ number: 1, article: 'rocket' }]);
 
   await app.close();
   console.log('one request, its replay, one order.');

@@ -1,33 +1,30 @@
-import { Body, Controller, Get, Post } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
+import { AtomicPhase } from 'nestjs-atomic-idempotency';
 import { DataSource } from 'typeorm';
 
-interface Order {
+export interface Order {
   number: number;
   article: string;
 }
 
-@Controller('orders')
-export class OrdersController {
+@Injectable()
+export class OrdersService {
   constructor(
-    private readonly phases: AtomicPhase,
+    private readonly phase: AtomicPhase,
     @InjectDataSource() private readonly dataSource: DataSource,
   ) {}
 
-  @Post()
-  @Idempotent()
-  create(@Body() order: { article: string }): Promise<Order> {
-    return this.phases.local('order_created', async (tx) => {
+  create(article: string): Promise<Order> {
+    return this.phase.local('order_created', async (tx) => {
       const [created] = await tx.query<Order[]>(
         'INSERT INTO orders (article) VALUES ($1) RETURNING number, article',
-        [order.article],
+        [article],
       );
       return created!;
     });
   }
 
-  @Get()
   all(): Promise<Order[]> {
     return this.dataSource.query<Order[]>('SELECT number, article FROM orders');
   }

@@ -27,3 +27,23 @@ export async function crashAt(point: string, url: string, sending: Sending): Pro
     await answered.catch(() => undefined);
   }
 }
+
+/** The same for work of this process that no client asked for: it plays dead, and never ends. */
+export async function crashIn(point: string, work: () => Promise<unknown>): Promise<void> {
+  let die!: () => void;
+  const died = new Promise<void>((resolve) => (die = resolve));
+  const stopObserving = observeFaultPoints(({ name }) => {
+    if (name !== point) return;
+    die();
+    throw new SimulatedCrash(point);
+  });
+  const ended = work().then(() => {
+    throw new Error(`No crash at ${point}: the work came to its end.`);
+  });
+  try {
+    await Promise.race([died, ended]);
+  } finally {
+    stopObserving();
+    ended.catch(() => undefined);
+  }
+}

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { quote, tableName, type SchemaStep } from './tables.js';
+import { namesOf, quote, tableName, type SchemaStep } from './tables.js';
 
 export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -48,6 +48,7 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
 
   async up(queryRunner: QueryRunner): Promise<void> {
     const keys = tableName(queryRunner, 'idempotency_keys', this.schema);
+    const names = namesOf(queryRunner, 'idempotency_keys', this.schema);
     if (this.schema !== undefined) {
       await queryRunner.query(`CREATE SCHEMA IF NOT EXISTS ${quote(this.schema)}`);
     }
@@ -111,9 +112,9 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         "completed_at" TIMESTAMP WITH TIME ZONE,
         "expires_at" TIMESTAMP WITH TIME ZONE,
 
-        CONSTRAINT "pk_idempotency_keys" PRIMARY KEY ("id"),
+        CONSTRAINT ${names.primaryKey('id')} PRIMARY KEY ("id"),
         -- The lock: of two inserts of one key, one finds the other's row here.
-        CONSTRAINT "uq_idempotency_keys" UNIQUE ("scope", "endpoint", "key"),
+        CONSTRAINT ${names.unique('scope', 'endpoint', 'key')} UNIQUE ("scope", "endpoint", "key"),
         -- One constant: every statement reads and prepares a check anew, and a list
         -- of values takes it twice as long.
         CONSTRAINT "ck_idempotency_keys_status" CHECK (
@@ -126,18 +127,18 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
     // 6 % to the WAL of a request. (An index with the status in its predicate
     // would add 39 % and make every end touch all indexes.)
     await queryRunner.query(`
-      CREATE INDEX "ix_idempotency_keys_expiry" ON ${keys} ("expires_at")
+      CREATE INDEX ${names.index(['expires_at'])} ON ${keys} ("expires_at")
     `);
     // Serves the completer and the sweeper: keys that wait for another attempt, are
     // in their second one at least, or were in progress when the sweeper passed.
     // Null for nearly every request that just works.
     await queryRunner.query(`
-      CREATE INDEX "ix_idempotency_keys_resume" ON ${keys} ("resume_after")
+      CREATE INDEX ${names.index(['resume_after'], 'resume_after IS NOT NULL')} ON ${keys} ("resume_after")
         WHERE resume_after IS NOT NULL
     `);
     // Serves the reconciler: null unless the outcome is unknown.
     await queryRunner.query(`
-      CREATE INDEX "ix_idempotency_keys_reconcile" ON ${keys} ("reconcile_after")
+      CREATE INDEX ${names.index(['reconcile_after'], 'reconcile_after IS NOT NULL')} ON ${keys} ("reconcile_after")
         WHERE reconcile_after IS NOT NULL
     `);
   }

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { tableName, type SchemaStep } from './tables.js';
+import { namesOf, tableName, type SchemaStep } from './tables.js';
 
 export class CreateIdempotencyPhases1763251200001 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -28,6 +28,7 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
   async up(queryRunner: QueryRunner): Promise<void> {
     const keys = tableName(queryRunner, 'idempotency_keys', this.schema);
     const phases = tableName(queryRunner, 'idempotency_phases', this.schema);
+    const names = namesOf(queryRunner, 'idempotency_phases', this.schema);
     await queryRunner.query(`
       CREATE TABLE ${phases} (
         "key_id" bigint NOT NULL,
@@ -47,7 +48,7 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
         "started_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT clock_timestamp(),
         "finished_at" TIMESTAMP WITH TIME ZONE,
 
-        CONSTRAINT "pk_idempotency_phases" PRIMARY KEY ("key_id", "name"),
+        CONSTRAINT ${names.primaryKey('key_id', 'name')} PRIMARY KEY ("key_id", "name"),
         CONSTRAINT "fk_idempotency_phases_key" FOREIGN KEY ("key_id")
           REFERENCES ${keys} ("id") ON DELETE CASCADE,
         CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind = ANY ('{local,foreign,operation}')),
@@ -61,7 +62,7 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
     // to the WAL of a foreign phase and nothing to a local one; the phase's end
     // stays a heap-only update.
     await queryRunner.query(`
-      CREATE INDEX "ix_idempotency_phases_effect" ON ${phases} ("effect_key")
+      CREATE INDEX ${names.index(['effect_key'], 'effect_key IS NOT NULL')} ON ${phases} ("effect_key")
         WHERE effect_key IS NOT NULL
     `);
   }

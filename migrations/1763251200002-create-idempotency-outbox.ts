@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { tableName, type SchemaStep } from './tables.js';
+import { namesOf, tableName, type SchemaStep } from './tables.js';
 
 export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -25,6 +25,8 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
 
   async up(queryRunner: QueryRunner): Promise<void> {
     const outbox = tableName(queryRunner, 'idempotency_outbox', this.schema);
+    const names = namesOf(queryRunner, 'idempotency_outbox', this.schema);
+    const ordered = 'ordering_key IS NOT NULL AND dead_at IS NULL';
     await queryRunner.query(`
       CREATE TABLE ${outbox} (
         "id" uuid NOT NULL,
@@ -41,20 +43,20 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
         "dead_at" TIMESTAMP WITH TIME ZONE,
 
         "created_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
-        CONSTRAINT "pk_idempotency_outbox" PRIMARY KEY ("id")
+        CONSTRAINT ${names.primaryKey('id')} PRIMARY KEY ("id")
       )
     `);
     // Serves the claim: what is due, oldest first, without a look at the dead letters. The
     // position belongs to it, because all messages of one transaction are due at the same time:
     // a claim would otherwise sort a large batch from its beginning each time.
     await queryRunner.query(`
-      CREATE INDEX "ix_idempotency_outbox_due" ON ${outbox} ("available_at", "position")
+      CREATE INDEX ${names.index(['available_at', 'position'], 'dead_at IS NULL')} ON ${outbox} ("available_at", "position")
         WHERE dead_at IS NULL
     `);
     // Serves the question which message of an ordering key is the first one.
     await queryRunner.query(`
-      CREATE INDEX "ix_idempotency_outbox_order" ON ${outbox} ("ordering_key", "position")
-        WHERE ordering_key IS NOT NULL AND dead_at IS NULL
+      CREATE INDEX ${names.index(['ordering_key', 'position'], ordered)} ON ${outbox} ("ordering_key", "position")
+        WHERE ${ordered}
     `);
   }
 

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { tableName, type SchemaStep } from './tables.js';
+import { namesOf, tableName, type SchemaStep } from './tables.js';
 
 export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -26,6 +26,7 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
 
   async up(queryRunner: QueryRunner): Promise<void> {
     const audit = tableName(queryRunner, 'idempotency_audit', this.schema);
+    const names = namesOf(queryRunner, 'idempotency_audit', this.schema);
     await queryRunner.query(`
       CREATE TABLE ${audit} (
         "id" bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -45,12 +46,12 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
         "after" json,
 
         "at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
-        CONSTRAINT "pk_idempotency_audit" PRIMARY KEY ("id")
+        CONSTRAINT ${names.primaryKey('id')} PRIMARY KEY ("id")
       )
     `);
     // Serves the look at one key, with all that was decided about it.
     await queryRunner.query(`
-      CREATE INDEX "ix_idempotency_audit_key" ON ${audit} ("key_id")
+      CREATE INDEX ${names.index(['key_id'])} ON ${audit} ("key_id")
     `);
   }
 

@@ -1,17 +1,54 @@
 import type { QueryRunner } from 'typeorm';
 
+/** Our tables, and the names of their entities, which a naming strategy may ask for. */
+const ENTITIES = {
+  idempotency_keys: 'IdempotencyKey',
+  idempotency_phases: 'IdempotencyPhase',
+  idempotency_outbox: 'OutboxMessage',
+  idempotency_audit: 'IdempotencyAudit',
+} as const;
+
+export type TableName = keyof typeof ENTITIES;
+
 /**
  * The qualified, quoted name of one of our tables. Without a schema of its own
  * it lives where the data source's entities live; without that, where the
  * connection's search_path says.
  */
-export function tableName(queryRunner: QueryRunner, table: string, schema?: string): string {
+export function tableName(queryRunner: QueryRunner, table: TableName, schema?: string): string {
   const home = schema ?? dataSourceSchema(queryRunner);
-  return home === undefined ? quote(table) : `${quote(home)}.${quote(table)}`;
+  const name = quote(plainName(queryRunner, table, schema));
+  return home === undefined ? name : `${quote(home)}.${name}`;
+}
+
+/**
+ * The names that TypeORM gives to what belongs to a table. They contain the
+ * table's name, because indexes share one space of names: tables with another
+ * `entityPrefix` have to find room beside these.
+ */
+export function namesOf(queryRunner: QueryRunner, table: TableName, schema?: string) {
+  const name = plainName(queryRunner, table, schema);
+  const { namingStrategy } = queryRunner.connection;
+  return {
+    primaryKey: (...columns: string[]) => quote(namingStrategy.primaryKeyName(name, columns)),
+    unique: (...columns: string[]) => quote(namingStrategy.uniqueConstraintName(name, columns)),
+    index: (columns: string[], where?: string) =>
+      quote(namingStrategy.indexName(name, columns, where)),
+  };
 }
 
 export function quote(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`;
+}
+
+/** As TypeORM names the table of the entity: by its naming strategy, then with its prefix. */
+function plainName(queryRunner: QueryRunner, table: TableName, schema?: string): string {
+  const { namingStrategy, options } = queryRunner.connection;
+  // Tables in a schema of their own have entities of their own: see lib/keys/tables.ts.
+  const entity = schema === undefined ? ENTITIES[table] : `${ENTITIES[table]}InSchema`;
+  const name = namingStrategy.tableName(entity, table);
+  const { entityPrefix } = options;
+  return entityPrefix ? namingStrategy.prefixTableName(entityPrefix, name) : name;
 }
 
 function dataSourceSchema(queryRunner: QueryRunner): string | undefined {
@@ -22,6 +59,6 @@ function dataSourceSchema(queryRunner: QueryRunner): string | undefined {
 
 /** What a migration brings, so that a boot check can tell which one has not been run. */
 export interface SchemaStep {
-  table: string;
+  table: TableName;
   columns: readonly string[];
 }

@@ -51,10 +51,16 @@ export class Database {
     this.poolWatch = new PoolWatch(dataSource);
   }
 
-  /** The qualified, quoted name of one of our tables. */
-  table(name: string): string {
+  /**
+   * The qualified, quoted name of the table of an entity, by the name that the
+   * entity was given: a prefix or a naming strategy may have made another of it.
+   */
+  table(given: string): string {
     const schema = this.schema ?? (this.dataSource.options as { schema?: string }).schema;
-    return [schema, name]
+    const name = this.dataSource.entityMetadatas.find(
+      (entity) => entity.givenTableName === given && entity.schema === schema,
+    )?.tableName;
+    return [schema, name ?? given]
       .filter((part) => part !== undefined)
       .map((part) => `"${part.replaceAll('"', '""')}"`)
       .join('.');

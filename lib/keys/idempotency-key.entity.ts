@@ -5,12 +5,17 @@ import type { KeyStatus } from './key-status.js';
  * One key of one scope: who runs it, how far it got, and what it answered.
  * The library reads and writes it with its own statements (see key-store.ts);
  * the entity is for your queries, relations and `migration:generate`.
+ *
+ * In this and the other entities every column has its name, because statements
+ * use it, whatever a naming strategy would make of it. Keys and indexes have
+ * none: TypeORM makes them of the table's name, so that tables with another
+ * `entityPrefix` can stand beside these.
  */
 @Entity('idempotency_keys')
-@Unique('uq_idempotency_keys', ['scope', 'endpoint', 'key'])
-@Index('ix_idempotency_keys_expiry', ['expiresAt'])
-@Index('ix_idempotency_keys_resume', ['resumeAfter'], { where: 'resume_after IS NOT NULL' })
-@Index('ix_idempotency_keys_reconcile', ['reconcileAfter'], {
+@Unique(['scope', 'endpoint', 'key'])
+@Index(['expiresAt'])
+@Index(['resumeAfter'], { where: 'resume_after IS NOT NULL' })
+@Index(['reconcileAfter'], {
   where: 'reconcile_after IS NOT NULL',
 })
 @Check(
@@ -19,37 +24,33 @@ import type { KeyStatus } from './key-status.js';
 )
 export class IdempotencyKey {
   /** May be referenced by your own tables, with ON DELETE SET NULL. */
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'ALWAYS',
-    primaryKeyConstraintName: 'pk_idempotency_keys',
-  })
+  @PrimaryGeneratedColumn('identity', { name: 'id', type: 'bigint', generatedIdentity: 'ALWAYS' })
   id!: string;
 
-  @Column('text')
+  @Column('text', { name: 'scope' })
   scope!: string;
 
   /** Method and route pattern with `keyspace: 'endpoint'`, otherwise empty. */
-  @Column('text', { default: '' })
+  @Column('text', { name: 'endpoint', default: '' })
   endpoint!: string;
 
-  @Column('text')
+  @Column('text', { name: 'key' })
   key!: string;
 
-  @Column('bytea')
+  @Column('bytea', { name: 'fingerprint' })
   fingerprint!: Buffer;
 
-  @Column('text', { default: 'in_progress' })
+  @Column('text', { name: 'status', default: 'in_progress' })
   status!: KeyStatus;
 
   @Column('text', { name: 'recovery_point', default: 'started' })
   recoveryPoint!: string;
 
   /** The attempt that runs the key, or ran it last. Kept after the end, so that a lost reply is recognised. */
-  @Column('uuid')
+  @Column('uuid', { name: 'owner' })
   owner!: string;
 
-  @Column('integer', { default: 1 })
+  @Column('integer', { name: 'attempt', default: 1 })
   attempt!: number;
 
   @Column('timestamptz', { name: 'locked_until' })
@@ -80,10 +81,10 @@ export class IdempotencyKey {
   reconcileAttempts!: number;
 
   /** The resumable operation behind the key, and its input. */
-  @Column('text', { nullable: true })
+  @Column('text', { name: 'operation', nullable: true })
   operation!: string | null;
 
-  @Column('json', { nullable: true })
+  @Column('json', { name: 'input', nullable: true })
   input!: unknown;
 
   /** The route's lease, for a worker that goes on with the operation. */

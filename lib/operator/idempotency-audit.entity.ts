@@ -6,25 +6,21 @@ import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
  * outlive the key; no job removes it.
  */
 @Entity('idempotency_audit')
-@Index('ix_idempotency_audit_key', ['keyId'])
+@Index(['keyId'])
 export class IdempotencyAudit {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'ALWAYS',
-    primaryKeyConstraintName: 'pk_idempotency_audit',
-  })
+  @PrimaryGeneratedColumn('identity', { name: 'id', type: 'bigint', generatedIdentity: 'ALWAYS' })
   id!: string;
 
   @Column('bigint', { name: 'key_id' })
   keyId!: string;
 
-  @Column('text')
+  @Column('text', { name: 'scope' })
   scope!: string;
 
-  @Column('text')
+  @Column('text', { name: 'endpoint' })
   endpoint!: string;
 
-  @Column('text')
+  @Column('text', { name: 'key' })
   key!: string;
 
   /** The foreign call that the decision was about, if it was about one. */
@@ -32,22 +28,22 @@ export class IdempotencyAudit {
   effectKey!: string | null;
 
   /** `resolve`, `resolve_key`, `retry`, `evict` or `expire`. */
-  @Column('text')
+  @Column('text', { name: 'action' })
   action!: string;
 
-  @Column('text')
+  @Column('text', { name: 'who' })
   who!: string;
 
-  @Column('text', { nullable: true })
+  @Column('text', { name: 'why', nullable: true })
   why!: string | null;
 
-  @Column('json')
+  @Column('json', { name: 'before' })
   before!: unknown;
 
   /** Null where the key is gone. */
-  @Column('json', { nullable: true })
+  @Column('json', { name: 'after', nullable: true })
   after!: unknown;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @Column('timestamptz', { name: 'at', default: () => 'now()' })
   at!: Date;
 }

@@ -2,24 +2,24 @@ import { Column, Entity, Generated, Index, PrimaryColumn } from 'typeorm';
 
 /** A message that was committed together with business data and waits for its delivery. */
 @Entity('idempotency_outbox')
-@Index('ix_idempotency_outbox_due', ['availableAt', 'position'], { where: 'dead_at IS NULL' })
-@Index('ix_idempotency_outbox_order', ['orderingKey', 'position'], {
+@Index(['availableAt', 'position'], { where: 'dead_at IS NULL' })
+@Index(['orderingKey', 'position'], {
   where: 'ordering_key IS NOT NULL AND dead_at IS NULL',
 })
 export class OutboxMessage {
   /** Stays the same over all deliveries: the effect key for whatever the handler calls. */
-  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'pk_idempotency_outbox' })
+  @PrimaryColumn('uuid', { name: 'id' })
   id!: string;
 
   /** The order in which messages were added; a requeued one gets a new place at the end. */
-  @Column('bigint')
+  @Column('bigint', { name: 'position' })
   @Generated('increment')
   position!: string;
 
-  @Column('text')
+  @Column('text', { name: 'topic' })
   topic!: string;
 
-  @Column('json', { nullable: true })
+  @Column('json', { name: 'payload', nullable: true })
   payload!: unknown;
 
   /** Messages with the same one are delivered one after another, in their order. */
@@ -27,7 +27,7 @@ export class OutboxMessage {
   orderingKey!: string | null;
 
   /** Deliveries that were begun since the message was added or requeued. */
-  @Column('integer', { default: 0 })
+  @Column('integer', { name: 'attempts', default: 0 })
   attempts!: number;
 
   /** When it may be claimed (again): now, after a pause, or when its worker's lease lapses. */

@@ -29,31 +29,31 @@ export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecor
   'ck_idempotency_phases_state',
   `state = ANY ('{intended,withdrawn,reconciled,finished,rejected}')`,
 )
-@Index('ix_idempotency_phases_effect', ['effectKey'], { where: 'effect_key IS NOT NULL' })
+@Index(['effectKey'], { where: 'effect_key IS NOT NULL' })
 export class IdempotencyPhase {
-  @PrimaryColumn('bigint', { name: 'key_id', primaryKeyConstraintName: 'pk_idempotency_phases' })
+  @PrimaryColumn('bigint', { name: 'key_id' })
   keyId!: string;
 
   /** The recovery point that this phase leads to. */
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'pk_idempotency_phases' })
+  @PrimaryColumn('text', { name: 'name' })
   name!: string;
 
   @belongsToKey(() => IdempotencyKey)
   idempotencyKey!: Relation<IdempotencyKey>;
 
   /** 1 for the first phase of the request. A resume has to reach them in this order. */
-  @Column('integer')
+  @Column('integer', { name: 'position' })
   position!: number;
 
-  @Column('text')
+  @Column('text', { name: 'kind' })
   kind!: PhaseKind;
 
   /** `intended`: the call was begun and no outcome was recorded. See PhaseState for all of them. */
-  @Column('text')
+  @Column('text', { name: 'state' })
   state!: PhaseState;
 
   /** The attempt that wrote the current state. */
-  @Column('integer')
+  @Column('integer', { name: 'attempt' })
   attempt!: number;
 
   /** The idempotency key handed to the other system: one per phase, whatever the attempt. */
@@ -68,11 +68,11 @@ export class IdempotencyPhase {
   keyValidUntil!: Date | null;
 
   /** json and not jsonb: the text is given back as it was written. */
-  @Column('json', { nullable: true })
+  @Column('json', { name: 'request', nullable: true })
   request!: unknown;
 
   /** The phase's result, or the rejection of the other system. SQL NULL is `undefined`. */
-  @Column('json', { nullable: true })
+  @Column('json', { name: 'result', nullable: true })
   result!: unknown;
 
   @Column('timestamptz', { name: 'started_at', default: () => 'clock_timestamp()' })

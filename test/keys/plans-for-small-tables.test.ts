@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
+import { DefaultNamingStrategy } from 'typeorm';
 import { finishSql, reserveAndFinishSql } from '../../lib/keys/key-statements.js';
 import { recordSql } from '../../lib/phases/phase-statements.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -10,6 +11,7 @@ import { planOf, readsOf } from '../support/plans.js';
 // hundred times slower than the index a minute later.
 const KEYS = 'idempotency_keys';
 const PHASES = 'idempotency_phases';
+const PRIMARY_KEY = new DefaultNamingStrategy().primaryKeyName(KEYS, ['id']);
 
 let database: TestDatabase;
 let connection: PoolClient;
@@ -38,6 +40,6 @@ it.each([
 
   const reads = readsOf(planOf(rows[0]), KEYS);
   expect(reads).toMatchObject([
-    { 'Node Type': 'Index Scan', 'Index Name': 'pk_idempotency_keys', 'Relation Name': KEYS },
+    { 'Node Type': 'Index Scan', 'Index Name': PRIMARY_KEY, 'Relation Name': KEYS },
   ]);
 });

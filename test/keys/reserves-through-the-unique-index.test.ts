@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DefaultNamingStrategy } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { planOf, readsOf, type PlanNode } from '../support/plans.js';
+
+const UNIQUE_INDEX = new DefaultNamingStrategy().uniqueConstraintName('idempotency_keys', [
+  'scope',
+  'endpoint',
+  'key',
+]);
 
 describe('The plan of the reservation', () => {
   let database: TestDatabase;
@@ -36,11 +43,11 @@ describe('The plan of the reservation', () => {
     const insert = reserve.find((node) => node['Node Type'] === 'ModifyTable');
     expect(insert).toMatchObject({
       'Conflict Resolution': 'NOTHING',
-      'Conflict Arbiter Indexes': ['uq_idempotency_keys'],
+      'Conflict Arbiter Indexes': [UNIQUE_INDEX],
     });
     expect(readsOf(reserve, 'idempotency_keys')).toEqual([]);
     expect(readsOf(lookUp, 'idempotency_keys')).toMatchObject([
-      { 'Node Type': 'Index Scan', 'Index Name': 'uq_idempotency_keys' },
+      { 'Node Type': 'Index Scan', 'Index Name': UNIQUE_INDEX },
     ]);
   }
 

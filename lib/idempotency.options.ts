@@ -70,7 +70,8 @@ export interface IdempotencyPolicy {
   /**
    * How long an attempt owns its key without a sign of life. Heartbeats renew
    * it, so it bounds the wait after a crash and not the length of a handler.
-   * Longer bears longer stalls of process and database.
+   * Longer bears longer stalls of process and database. Not shorter than
+   * `storeTimeout`, so that a slow statement cannot outlast it.
    * @default '30s'
    */
   lease?: Duration;

@@ -178,6 +178,23 @@ export function resolvePolicy(
   };
 }
 
+/**
+ * A statement may take as long as `storeTimeout`. A lease that is over before it
+ * has been given up would lapse while an outcome is being recorded, and finished
+ * work would become unknown.
+ */
+export function checkLease(
+  where: string,
+  option: string,
+  lease: number,
+  storeTimeout: number,
+): void {
+  if (lease >= storeTimeout) return;
+  throw new IdempotencyConfigurationError(
+    `${where}: ${option} (${lease} ms) is shorter than storeTimeout (${storeTimeout} ms), so it could lapse while one slow statement records the outcome, and finished work would be taken for abandoned. Lengthen ${option}, or shorten storeTimeout.`,
+  );
+}
+
 function isFinalByDefault(
   { status }: Outcome,
   onServerError: ResolvedPolicy['onServerError'],

@@ -8,7 +8,7 @@ import {
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { isSafe, methodName } from './http-methods.js';
 import { IdempotencyConfigurationError } from './idempotency.errors.js';
-import { resolvePolicy, type ResolvedPolicy } from './idempotency.policy.js';
+import { checkLease, resolvePolicy, type ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { hasOwnPolicy, isCovered, isForClass, policyOf } from './idempotent.metadata.js';
 import { OPTION_NAMES, POLICY_NAMES, refuseUnknownNames } from './option-names.js';
@@ -114,6 +114,7 @@ export class IdempotentRoutes {
       demandsKey: own?.required === true,
       ofHost: Boolean(Reflect.getMetadata(HOST_METADATA, controller)),
     };
+    checkLease(where, 'lease', route.policy.lease, this.settings.storeTimeout);
     const ofController = this.routes.get(controller) ?? new WeakMap<object, IdempotentRoute>();
     this.routes.set(controller, ofController.set(handler, route));
     return route;

@@ -6,7 +6,7 @@ import type {
   IdempotencyPolicy,
   ScopeOption,
 } from './idempotency.options.js';
-import { resolvePolicy, timerMilliseconds } from './idempotency.policy.js';
+import { checkLease, resolvePolicy, timerMilliseconds } from './idempotency.policy.js';
 import {
   EXTRA_NAMES,
   OPTION_NAMES,
@@ -123,6 +123,8 @@ export class IdempotencySettings {
     const { lease } = resolvePolicy(dialect, [policy], WHERE);
     this.maintenance = resolveMaintenance(WHERE, maintenance, lease);
     this.outbox = resolveOutbox(WHERE, outbox);
+    checkLease(WHERE, 'lease', lease, this.storeTimeout);
+    checkLease(WHERE, 'outbox.lease', this.outbox.lease, this.storeTimeout);
   }
 }
 

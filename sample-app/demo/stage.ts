@@ -13,7 +13,7 @@ import { Rider } from './rider.js';
  * Short, because a retry after a crash really has to wait for it. In production it
  * is about half a minute.
  */
-export const LEASE = '2s';
+export const LEASE = '5s';
 
 /** All that a chapter can act on: the app's process, the provider, the database. */
 export class Stage {

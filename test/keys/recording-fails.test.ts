@@ -9,7 +9,7 @@ import { expectRetryable } from '../support/refusals.js';
 import { FINISH } from '../support/store-statements.js';
 
 forEachPlatform((platform) => {
-  const routes = new PolicyRoutes({ orders: {}, 'short-leased': { lease: 300 } });
+  const routes = new PolicyRoutes({ orders: {}, 'short-leased': { lease: '1s' } });
   let app: ProxiedApp;
 
   beforeAll(async () => {

@@ -91,6 +91,13 @@ describe('The application does not start', () => {
     },
   );
 
+  it('with a lease that a slow statement can outlast', async () => {
+    const cure = 'or shorten storeTimeout';
+    await refuses({ lease: '4s' }, 'lease (4000 ms) is shorter than storeTimeout (5000 ms)', cure);
+    await refuses({ storeTimeout: '1m' }, 'lease (30000 ms) is shorter', cure);
+    await refuses({ outbox: { lease: '1s' } }, 'outbox.lease (1000 ms) is shorter', cure);
+  });
+
   it('with a storeTimeout in which nothing can happen', async () => {
     await refuses({ storeTimeout: 0 }, 'storeTimeout is 0', "such as '5s'");
   });

@@ -39,6 +39,7 @@ const mistakes: [IdempotencyPolicy, string, string][] = [
   [{ waitFor: '10' }, 'waitFor', "such as '30s'"],
   [{ maxRunTime: NaN }, 'maxRunTime', "such as '30s'"],
   [{ waitFor: '1m' }, 'waitFor', "at most '55s'"],
+  [{ lease: '4s' }, 'lease (4000 ms) is shorter than storeTimeout', 'Lengthen lease'],
   // Neither layer alone is wrong: the module's lease is 30 s.
   [{ retention: '10s' }, 'lease', 'lengthen retention'],
   [{ onInProgress: 'queue' as 'wait' }, 'onInProgress', "'reject', 'accept', 'wait'"],

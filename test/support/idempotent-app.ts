@@ -1,6 +1,8 @@
-import type { ModuleMetadata } from '@nestjs/common';
+import type { ModuleMetadata, Type } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { IdempotencyModule, type IdempotencyModuleOptions } from 'nestjs-atomic-idempotency';
+import { parseDuration } from '../../lib/duration.js';
+import { policyOf } from '../../lib/idempotent.metadata.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import type { Platform, StartOptions, TestApp } from './platforms.js';
 
@@ -45,6 +47,7 @@ export async function startIdempotentApp(
           scope: 'global',
           maintenance: false,
           replayCache: false,
+          ...patience(idempotency, controllers),
           ...idempotency,
         }),
         ...(imports ?? []),
@@ -62,6 +65,27 @@ export async function startIdempotentApp(
       if (!shared) await database.drop();
     },
   };
+}
+
+/**
+ * A lease must not be shorter than `storeTimeout`. Tests with short leases are
+ * not about it, so there it follows the shortest one in use.
+ */
+function patience(
+  { lease, outbox }: Partial<IdempotencyModuleOptions> = {},
+  controllers: readonly Type[] = [],
+): Partial<IdempotencyModuleOptions> {
+  const leases = [lease, outbox?.lease];
+  for (const controller of controllers) {
+    const prototype = controller.prototype as Record<string, unknown>;
+    const methods = Object.getOwnPropertyNames(prototype).map((name) => prototype[name]);
+    for (const target of [controller, ...methods]) {
+      if (typeof target === 'function') leases.push(policyOf(target)?.lease);
+    }
+  }
+  const times = leases.flatMap((each) => (each === undefined ? [] : (parseDuration(each) ?? [])));
+  const shortest = Math.min(...times);
+  return shortest < 5_000 ? { storeTimeout: shortest } : {};
 }
 
 /** The row of a key, as the store sees it. */

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { tableName, type SchemaStep } from './tables.js';
+import { namesOf, tableName, type SchemaStep } from './tables.js';
 
 export class CreateIdempotencyJobs1763251200004 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -13,6 +13,7 @@ export class CreateIdempotencyJobs1763251200004 implements MigrationInterface {
 
   async up(queryRunner: QueryRunner): Promise<void> {
     const jobs = tableName(queryRunner, 'idempotency_jobs', this.schema);
+    const names = namesOf(queryRunner, 'idempotency_jobs', this.schema);
     // One row per job that walks along a table, shared by all processes: a restart
     // goes on where the walk was, and two processes do not walk the same rows.
     await queryRunner.query(`
@@ -20,7 +21,7 @@ export class CreateIdempotencyJobs1763251200004 implements MigrationInterface {
         "job" text NOT NULL,
         "position" bigint NOT NULL DEFAULT 0,
         "claimed_until" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
-        CONSTRAINT "pk_idempotency_jobs" PRIMARY KEY ("job")
+        CONSTRAINT ${names.primaryKey('job')} PRIMARY KEY ("job")
       )
     `);
   }

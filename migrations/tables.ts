@@ -6,6 +6,7 @@ const ENTITIES = {
   idempotency_phases: 'IdempotencyPhase',
   idempotency_outbox: 'OutboxMessage',
   idempotency_audit: 'IdempotencyAudit',
+  idempotency_jobs: 'IdempotencyJob',
 } as const;
 
 export type TableName = keyof typeof ENTITIES;

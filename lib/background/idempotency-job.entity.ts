@@ -3,11 +3,11 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 /** How far a job that walks along a table has come, over all processes. */
 @Entity('idempotency_jobs')
 export class IdempotencyJob {
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'pk_idempotency_jobs' })
+  @PrimaryColumn('text', { name: 'job' })
   job!: string;
 
   /** Rows up to this id need not be looked at again. */
-  @Column('bigint', { default: 0 })
+  @Column('bigint', { name: 'position', default: 0 })
   position!: string;
 
   /** Until then the walk belongs to one process. */

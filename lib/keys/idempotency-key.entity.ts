@@ -104,19 +104,19 @@ export class IdempotencyKey {
   resumeAttempts!: number;
 
   /** The method of the request that reserved the key. */
-  @Column('text', { nullable: true })
+  @Column('text', { name: 'method', nullable: true })
   method!: string | null;
 
   /** The pattern of its route, such as `/rides/:id/tips`. */
-  @Column('text', { nullable: true })
+  @Column('text', { name: 'route', nullable: true })
   route!: string | null;
 
   /** Its path, without the query. */
-  @Column('text', { nullable: true })
+  @Column('text', { name: 'path', nullable: true })
   path!: string | null;
 
   /** What `keepRequest` kept of it. */
-  @Column('json', { nullable: true })
+  @Column('json', { name: 'request', nullable: true })
   request!: unknown;
 
   /** The route's policies that the jobs need; null is the default. */

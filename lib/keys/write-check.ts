@@ -7,6 +7,7 @@ const RIGHTS: Record<string, readonly string[]> = {
   idempotency_phases: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   idempotency_outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   idempotency_audit: ['SELECT', 'INSERT'],
+  idempotency_jobs: ['SELECT', 'INSERT', 'UPDATE'],
 };
 
 /** Columns that take their numbers from a sequence, which has rights of its own (an identity has not). */

@@ -16,6 +16,7 @@ import { checkoutSurvivesCrashes } from './crash-safety.js';
 import { Mailer } from './mailer.js';
 import { OrderMails } from './order-mails.js';
 import { Order } from './order.entity.js';
+import { ordersController } from './orders.unit-test.js';
 import { PaymentWebhooksController } from './payment-webhooks.controller.js';
 import { Payments } from './payments.js';
 import { RidesService } from './rides.service.js';
@@ -23,6 +24,7 @@ import { RidesService } from './rides.service.js';
 it.each([
   'app.module.ts',
   'orders.controller.ts',
+  'orders.unit-test.ts',
   'checkout.service.ts',
   'rides.service.ts',
   'order-mails.ts',
@@ -33,6 +35,11 @@ it.each([
   const blocks = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)];
   const shown = blocks.find(([, name]) => name === file)?.[2];
   expect(shown).toBe(await readFile(new URL(file, import.meta.url), 'utf8'));
+});
+
+it('tests a controller without a database', async () => {
+  const orders = await ordersController();
+  expect(orders.create({ item: 'rocket' })).toMatchObject({ item: 'rocket' });
 });
 
 @Controller('checkout')

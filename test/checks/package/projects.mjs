@@ -27,7 +27,7 @@ const IN_6 = ['--types', 'node', '--ignoreDeprecations', '6.0'];
 /** @type {Project[]} */
 export const PROJECTS = [
   {
-    // @nestjs/schematics 11.0.0 to 11.0.2: `module: commonjs`, so classic resolution.
+    // @nestjs/schematics 11.0.2: `module: commonjs`, so classic resolution.
     workspace: 'nest-11',
     name: 'classic',
     extensions: false,
@@ -41,7 +41,7 @@ export const PROJECTS = [
     ],
   },
   {
-    // @nestjs/schematics 11.0.3 and later.
+    // @nestjs/schematics 11.0.10 and 11.1.0.
     workspace: 'nest-11',
     name: 'nodenext',
     extensions: false,

@@ -35,6 +35,7 @@ import { requestContext, type RequestContext } from './request/request-context.j
 import { readScope } from './request/scope.js';
 import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
 import { answered } from './response/answered.js';
+import type { Client } from './response/client.js';
 import { HandlerEnd } from './response/handler-end.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './response/status-location.js';
@@ -133,6 +134,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         path: pathOf(described.url),
         kept: keptRequest(policy.keepRequest, request),
       });
+      const client = policy.onInProgress === 'wait' ? this.clientOf(context) : undefined;
       if (policy.fingerprint) {
         return Promise.resolve(policy.fingerprint(request, context)).then((custom) =>
           this.reservations.claim(
@@ -141,12 +143,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
             policy,
             this.reservations.recall(name),
             askedFor,
+            client,
           ),
         );
       }
       const known = this.reservations.recall(name);
       const fingerprint = known ? known.fingerprintOf(described) : fingerprintOf(described);
-      return this.reservations.claim(name, fingerprint, policy, known, askedFor);
+      return this.reservations.claim(name, fingerprint, policy, known, askedFor, client);
     };
     const scope = readScope(this.settings.scope, request, context);
     return typeof scope === 'string' ? claimIn(scope) : scope.then(claimIn);
@@ -215,6 +218,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
       phased,
       transactions: requestContext.surroundings?.transactions ?? new OpenTransactions(),
     };
+  }
+
+  private clientOf(context: ExecutionContext): Client {
+    return this.http.platform.client(context.switchToHttp().getResponse());
   }
 
   private accepted({ id, runningFor = 0 }: { id: string; runningFor?: number }): Answer {

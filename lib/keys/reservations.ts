@@ -6,6 +6,7 @@ import type { ResolvedPolicy } from '../idempotency.policy.js';
 import type { PhaseRecord } from '../phases/phase-record.js';
 import type { PhaseStore } from '../phases/phase-store.js';
 import { keyTime } from '../request/key-time.js';
+import type { Client } from '../response/client.js';
 import { storeUnavailable } from '../response/refusals.js';
 import { Attempt } from './attempt.js';
 import { isConnectionLoss, StoreUnavailableError } from './database.js';
@@ -30,6 +31,8 @@ const LOCKED_PAUSE = 20;
 interface Claim {
   reservation: Reservation;
   policy: ResolvedPolicy;
+  /** Undefined where nobody can tell whether it is still there. */
+  client: Client | undefined;
   /** By performance.now(). */
   waitUntil: number;
   /** Statements that may have taken the key without our knowing, or still may. */
@@ -73,18 +76,24 @@ export class Reservations {
     policy: ResolvedPolicy,
     known: RememberedKey | undefined,
     askedFor: () => AskedFor,
+    client?: Client,
   ): Decision | Promise<Decision> {
     return (
       known?.decide(fingerprint, policy) ??
-      this.reserve(reservationOf(name, fingerprint, policy, askedFor()), policy)
+      this.reserve(reservationOf(name, fingerprint, policy, askedFor()), policy, client)
     );
   }
 
   /** In one function, up to a reservation: every request passes here, and each layer would cost all of them. */
-  private async reserve(reservation: Reservation, policy: ResolvedPolicy): Promise<Decision> {
+  private async reserve(
+    reservation: Reservation,
+    policy: ResolvedPolicy,
+    client: Client | undefined,
+  ): Promise<Decision> {
     const claim: Claim = {
       reservation,
       policy,
+      client,
       waitUntil: performance.now() + policy.waitFor,
       unsure: [],
       foundLocked: false,
@@ -190,13 +199,14 @@ export class Reservations {
 
   private async running(
     { id, owner, runningFor }: FoundKey,
-    { policy, waitUntil }: Claim,
+    { policy, client, waitUntil }: Claim,
   ): Promise<Decision | undefined> {
     const left = waitUntil - performance.now();
     const waits = policy.onInProgress === 'wait' && policy.run === 'request';
-    if (waits && left > 0 && !this.closed) {
-      await this.waitingRoom.wait({ id, owner }, left);
-      return undefined;
+    if (waits && left > 0 && !this.closed && !client?.gone) {
+      await this.waitingRoom.wait({ id, owner }, left, client);
+      // Nobody reads what it gets. It must not run the key, which it may find free now.
+      if (!client?.gone) return undefined;
     }
     const accepts = policy.onInProgress === 'accept' || policy.run === 'background';
     return { kind: accepts ? 'accepted' : 'inProgress', id, runningFor };

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Client } from '../response/client.js';
 import type { KeyStore } from './key-store.js';
 
 /** Across processes there is only the database to ask: often at first, then calmer. */
@@ -30,17 +31,23 @@ export class WaitingRoom {
     return count;
   }
 
-  /** Resolves when the attempt may have ended, and after `timeout` at the latest. */
-  wait(attempt: { id: string; owner: string }, timeout: number): Promise<void> {
+  /**
+   * Resolves when the attempt may have ended or the client has hung up, and after
+   * `timeout` at the latest.
+   */
+  wait(attempt: { id: string; owner: string }, timeout: number, client?: Client): Promise<void> {
     return new Promise((resolve) => {
       const entry = this.entry(attempt);
       const leave = () => {
         clearTimeout(timer);
+        stopListening?.();
         entry.waiting.delete(leave);
         if (entry.waiting.size === 0) this.watched.delete(attempt.owner);
         resolve();
       };
       const timer = setTimeout(leave, timeout);
+      // Whoever has hung up would be a burden to every look, up to the end of its time.
+      const stopListening = client?.whenGone(leave);
       entry.waiting.add(leave);
       this.interval = FIRST_LOOK;
       void this.look();

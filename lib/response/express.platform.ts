@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from './answer.js';
+import { ConnectedClient, type Client } from './client.js';
 import { BROKEN_OFF_AFTER_MS, HeldResponse } from './held-response.js';
 import type { HoldOptions, HttpPlatform } from './http-platform.js';
 import { copyHeaders } from './response-headers.js';
@@ -35,6 +36,10 @@ export class ExpressPlatform implements HttpPlatform {
   routePattern(request: unknown): string {
     const { baseUrl = '', route } = request as ExpressRequest;
     return baseUrl + String(route.path);
+  }
+
+  client(response: unknown): Client {
+    return new ConnectedClient(response as ServerResponse);
   }
 
   send(response: unknown, answer: Answer): void {

@@ -1,4 +1,5 @@
 import type { Answer } from './answer.js';
+import { ConnectedClient, type Client } from './client.js';
 import { FastifyHold } from './fastify-hold.js';
 import { FastifyReplay } from './fastify-replay.js';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from './fastify-shapes.js';
@@ -39,6 +40,10 @@ export class FastifyPlatform implements HttpPlatform {
 
   routePattern(request: unknown): string {
     return (request as FastifyRequest).routeOptions.url ?? '';
+  }
+
+  client(response: unknown): Client {
+    return new ConnectedClient((response as FastifyReply).raw);
   }
 
   send(response: unknown, answer: Answer): void {

@@ -1,4 +1,5 @@
 import type { Answer, ObservedAnswer, Verdict } from './answer.js';
+import type { Client } from './client.js';
 import type { HandlerEnd } from './handler-end.js';
 
 export interface HoldOptions {
@@ -16,6 +17,9 @@ export interface HoldOptions {
 export interface HttpPlatform {
   /** The pattern of the matched route, such as `/rides/:id/tips`. */
   routePattern(request: unknown): string;
+
+  /** Who waits for this response. */
+  client(response: unknown): Client;
 
   /**
    * Answers the request here and now, past serializers and filters, and turns

@@ -40,6 +40,7 @@ import { HandlerEnd } from './response/handler-end.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './response/status-location.js';
 import { acceptedAnswer } from './response/accepted.js';
+import { RefusalLog } from './response/refusal-log.js';
 import { keyMissing, problemOf, refusalOf, storeUnavailable } from './response/refusals.js';
 import type { IdempotencyProblem } from './response/problems.js';
 import { renderProblem } from './response/render-problem.js';
@@ -53,6 +54,8 @@ type SeenRequest = IncomingRequest & { [seen]?: boolean };
 /** The protocol, top to bottom: key, fingerprint, reserve, then replay or refuse or run, record. */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
+  private readonly refusals = new RefusalLog();
+
   /**
    * Nest builds it in the module of each controller. The dependencies are
    * optional, so that a module that does not see ours gets an error with the
@@ -111,6 +114,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         const name = routeName(context);
         this.settings.guard.warnOnce(`${name} without connection`, withoutConnection(name));
       }
+      this.refusals.note(problem, error, routeName(context));
       return this.answer(context, this.render(problem));
     }
   }
@@ -163,7 +167,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.http.platform.hold(http.getRequest(), http.getResponse(), {
       maxBytes: attempt.policy.maxResponseBytes,
       handlerEnd,
-      settle: (observed) => this.settle(attempt, observed),
+      settle: (observed) => this.settle(attempt, observed, running.route),
     });
     const ended = (error?: unknown) => {
       attempt.error = error;
@@ -184,10 +188,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return handler ? handler.then(() => closeJournal(context)) : closeJournal(context);
   }
 
-  private settle(attempt: Attempt, observed: ObservedAnswer): Promise<Verdict> {
+  private settle(attempt: Attempt, observed: ObservedAnswer, route: string): Promise<Verdict> {
     return this.recorder.record(attempt, observed).then(
       (recorded) => this.verdict(attempt, observed.status, recorded),
-      (error: unknown) => playDead(error) ?? this.refusal(error),
+      (error: unknown) => playDead(error) ?? this.refusal(error, route),
     );
   }
 
@@ -201,8 +205,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return { kind: 'release', headers };
   }
 
-  private refusal(error: unknown): Verdict {
-    return { kind: 'replace', answer: this.render(problemOf(error) ?? unrecorded(error)) };
+  private refusal(error: unknown, route: string): Verdict {
+    const problem = problemOf(error) ?? unrecorded(error);
+    this.refusals.note(problem, error, route);
+    return { kind: 'replace', answer: this.render(problem) };
   }
 
   private contextOf(

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { Controller, Post } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Idempotent } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { send } from '../support/http.js';
+import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { recordingLogger } from '../support/recording-logger.js';
+
+let executions = 0;
+
+@Controller()
+class ShopController {
+  @Post('orders')
+  @Idempotent()
+  order() {
+    return { order: ++executions };
+  }
+
+  @Post('rides')
+  @Idempotent()
+  ride() {
+    return { ride: ++executions };
+  }
+}
+
+const role = `limited_${randomBytes(6).toString('hex')}`;
+const SECRET = 'secret-of-the-client';
+
+forEachPlatform((platform) => {
+  const logger = recordingLogger();
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    await database.query(`CREATE ROLE ${role}`);
+    await database.query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`);
+  });
+  beforeEach(() => {
+    executions = 0;
+    logger.warnings.length = 0;
+    logger.errors.length = 0;
+  });
+  afterAll(async () => {
+    await database.query(`DROP OWNED BY ${role}`);
+    await database.query(`DROP ROLE ${role}`);
+    await database.drop();
+  });
+
+  async function withApp(options: string, test: (app: IdempotentApp) => Promise<void>) {
+    const app = await startIdempotentApp(platform, {
+      controllers: [ShopController],
+      idempotency: { scope: () => SECRET },
+      dataSource: { extra: { options } },
+      database,
+      logger,
+    });
+    await test(app);
+    await app.close();
+  }
+
+  it('Misused keys leave one line per burst and route, without what clients sent', async () => {
+    await withApp('', async (app) => {
+      for (const path of ['orders', 'rides']) {
+        const key = `${path}-${SECRET}`;
+        for (const n of [1, 2, 3, 4]) {
+          const body = { [SECRET]: n };
+          expect((await send(`${app.url}/${path}`, { key, body })).status).toBe(
+            n === 1 ? 201 : 422,
+          );
+        }
+      }
+    });
+    const lines = logger.warnings.filter((line) => line.includes('used before'));
+    expect(lines.map((line) => line.split(':', 1)[0])).toEqual([
+      'ShopController.order',
+      'ShopController.ride',
+    ]);
+    expect(lines.join()).not.toContain(SECRET);
+    expect(logger.errors).toEqual([]);
+  });
+
+  describe('A 503 leaves one line per burst, with the words of the database', () => {
+    it.each([
+      ['of a standby', '-c default_transaction_read_only=on', /read-only transaction \(25006\)/],
+      ['of missing rights', `-c role=${role}`, /permission denied for .*\(42501\)/],
+    ])('%s', async (_, options, words) => {
+      await withApp(options, async (app) => {
+        for (const key of ['a', 'b', 'c']) {
+          expect((await send(`${app.url}/orders`, { key: key + SECRET })).status).toBe(503);
+        }
+      });
+      expect(logger.errors).toEqual([expect.stringMatching(words)]);
+      expect(logger.errors[0]).toContain('ShopController.order');
+      expect(logger.errors[0]).not.toContain(SECRET);
+      expect(executions).toBe(0);
+    });
+  });
+});

@@ -1,9 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { BadRequestException, Injectable } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
 import type { Attempt } from '../keys/attempt.js';
 import { markedMethods } from '../marked-methods.js';
-import { fromJson, toJson } from '../phases/json.js';
+import { DEEPEST_JSON } from '../phases/json-depth.js';
+import { fromJson, toJson, TooDeepError } from '../phases/json.js';
 import { PhaseUsageError } from '../phases/phase-errors.js';
 import { rejectionFrom } from '../phases/rejection.js';
 import { requestContext } from '../request/request-context.js';
@@ -39,7 +40,7 @@ export function Resumable(operation: string): MethodDecorator {
           `The operation "${operation}" was called with ${args.length} arguments; a resumable operation has one, which is stored. Put them into one object.`,
         );
       }
-      const input = toJson(args[0], `The input of operation "${operation}"`);
+      const input = inputOf(operation, args[0]);
       attempt.operation = { name: operation, input };
       if (attempt.operationEnd) return endOf(attempt);
       if (attempt.policy.run === 'background' && !attempt.inBackground) {
@@ -55,6 +56,23 @@ export function Resumable(operation: string): MethodDecorator {
     Reflect.defineMetadata(OPERATION, operation, resumable);
     descriptor.value = resumable;
   };
+}
+
+/** The input is commonly the client's body, so that its depth is the client's mistake and not a 500. */
+function inputOf(operation: string, value: unknown): string | undefined {
+  try {
+    return toJson(value, `The input of operation "${operation}"`);
+  } catch (error) {
+    if (!(error instanceof TooDeepError)) throw error;
+    throw new BadRequestException(
+      {
+        code: 'body_invalid',
+        statusCode: 400,
+        message: `The request is nested too deeply: at most ${DEEPEST_JSON} levels of lists and objects can be kept.`,
+      },
+      { cause: error },
+    );
+  }
 }
 
 /** A worker has completed the operation meanwhile: its result is the method's. */

@@ -1,3 +1,4 @@
+import { DEEPEST_JSON, isTooDeep } from './json-depth.js';
 import { PhaseUsageError } from './phase-errors.js';
 
 type Callable = (...args: never[]) => unknown;
@@ -36,6 +37,16 @@ type JsonLosesAll = ReadonlyMap<unknown, unknown> | ReadonlySet<unknown> | Promi
  */
 const LARGEST = 1024 * 1024;
 
+/** The value is data that is nested too deeply: where it came from a client, that is the client's mistake. */
+export class TooDeepError extends PhaseUsageError {
+  constructor(what: string) {
+    super(
+      `${what} has more than ${DEEPEST_JSON} levels of lists and objects, which the database cannot read as JSON. ` +
+        'Keep flat data, such as the ids of what the phase made.',
+    );
+  }
+}
+
 /** The JSON text of a value, or undefined for undefined. Refuses what would not come back as it went in. */
 export function toJson(value: unknown, what: string): string | undefined {
   if (value === undefined) return undefined;
@@ -43,6 +54,8 @@ export function toJson(value: unknown, what: string): string | undefined {
   try {
     text = JSON.stringify(value, refuseUnfaithful);
   } catch (cause) {
+    // The stack overflows before the depth can be counted.
+    if (cause instanceof RangeError) throw new TooDeepError(what);
     throw new PhaseUsageError(
       `${what} cannot be stored as JSON (${cause instanceof Error ? cause.message : String(cause)}). ` +
         'Return plain data, such as the ids of what the phase made.',
@@ -60,6 +73,7 @@ export function toJson(value: unknown, what: string): string | undefined {
         'Store the data in a table of your own and return its id.',
     );
   }
+  if (isTooDeep(text)) throw new TooDeepError(what);
   return text;
 }
 

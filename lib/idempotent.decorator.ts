@@ -65,7 +65,7 @@ function coverHandler(
 
   function idempotentHandler(this: unknown, ...args: unknown[]): unknown {
     const context = requestContext.current;
-    if (!context) return withoutPhases(where, idempotentHandler, () => handler.apply(this, args));
+    if (!context) return withoutPhases(where, () => handler.apply(this, args));
     const { attempt } = context;
     if (attempt) attempt.began = true;
     const result = handler.apply(this, args);
@@ -111,17 +111,12 @@ function endParked(attempt: Attempt, error: unknown): Promise<never> {
   return new Promise<never>(() => undefined);
 }
 
-/** Called by something else than a request that the interceptor covers: a phase says so, should one start. */
-function withoutPhases<T>(where: string, handler: Handler, work: () => T): T {
-  // What @MessagePattern() and @EventPattern() leave on a method.
-  const isMessage = Reflect.hasMetadata('microservices:pattern', handler);
+/** Called by something else than a request, such as a unit test: a phase says so, should one start. */
+function withoutPhases<T>(name: string, work: () => T): T {
   return requestContext.surround(
     {
       transactions: requestContext.surroundings?.transactions ?? new OpenTransactions(),
-      withoutPhases: {
-        kind: isMessage ? 'message' : 'call',
-        name: where,
-      },
+      withoutPhases: { kind: 'call', name },
     },
     work,
   );

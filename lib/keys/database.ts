@@ -23,10 +23,11 @@ export class StoreUnavailableError extends Error {
   ) {
     super(message, { cause: options.cause });
     this.name = 'StoreUnavailableError';
-    this.late = options.late;
+    // Hidden, or a logger that shows properties would show what the promise holds.
+    Object.defineProperty(this, 'late', { value: options.late });
   }
 
-  readonly late: Promise<unknown> | undefined;
+  declare readonly late: Promise<unknown> | undefined;
 }
 
 /**

@@ -23,6 +23,7 @@ import { renderProblem } from '../response/render-problem.js';
 import { abandoned } from '../response/refusals.js';
 import { Completer } from './completer.js';
 import { Maintenance } from './maintenance.js';
+import { OperationRunner } from './operation-runner.js';
 import { Reaper } from './reaper.js';
 import { Operations } from './resumable.js';
 import { SweeperStore } from './sweeper-store.js';
@@ -101,8 +102,19 @@ function createMaintenance(
   );
   maintenance.add('sweeper', sweeper);
 
-  const tools = { store, keys, phases, leases, waitingRoom, operations };
-  const completer = new Completer(tools, policy, guard, jobs.completer.maxAttempts);
+  const { maxAttempts } = jobs.completer;
+  const tools = { keys, phases, leases, waitingRoom, operations };
+  const runner = new OperationRunner(tools, policy, guard, maxAttempts);
+  const wakeCompleter = () => maintenance.wake('completer');
+  const completer = new Completer(
+    store,
+    keys,
+    operations,
+    runner,
+    maxAttempts,
+    policy.lease,
+    wakeCompleter,
+  );
   maintenance.add('completer', completer);
 
   const reconciler = new UnknownReconciler(

@@ -1,203 +1,85 @@
-import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../error-line.js';
-import { mortal } from '../fault-points.js';
-import type { ResolvedPolicy } from '../idempotency.policy.js';
-import { Attempt } from '../keys/attempt.js';
-import { whyNotResumable } from '../keys/decision.js';
 import type { KeyStore } from '../keys/key-store.js';
-import type { LeaseKeeper } from '../keys/lease-keeper.js';
 import type { MaintenanceStore, OpenOperation } from '../keys/maintenance-store.js';
-import { persist } from '../keys/persistence.js';
-import type { WaitingRoom } from '../keys/waiting-room.js';
-import { fromJson, toJson } from '../phases/json.js';
-import { closeJournal } from '../phases/close-journal.js';
-import { PhaseJournal } from '../phases/phase-journal.js';
-import type { OperationOutcome, PhaseStore } from '../phases/phase-store.js';
-import { isDefinite, rejectionOf } from '../phases/rejection.js';
-import type { UsageGuard } from '../phases/usage-guard.js';
-import { OpenTransactions } from '../request/open-transactions.js';
-import { requestContext, type RequestContext } from '../request/request-context.js';
-import { resumeIn } from './completer.options.js';
+import type { Work } from './job.js';
+import type { OperationRunner } from './operation-runner.js';
 import type { Operations } from './resumable.js';
 
-export interface CompleterTools {
-  store: MaintenanceStore;
-  keys: KeyStore;
-  phases: PhaseStore;
-  leases: LeaseKeeper;
-  waitingRoom: WaitingRoom;
-  operations: Operations;
-}
-
 /**
- * Completes operations whose client did not come back. The method runs in the
- * key's context, so its phases go on where they stopped; what it returns is
- * recorded for the client, should it retry after all.
+ * Completes operations whose client did not come back, or was told not to wait.
+ * They run side by side: a slow one keeps its place, and the others go on.
  */
-export class Completer {
+export class Completer implements Work {
   private readonly logger = new Logger('IdempotencyMaintenance');
   private readonly reported = new Set<string>();
+  private readonly underWay = new Set<Promise<void>>();
+  /** The last claim found as much as it asked for. */
+  private more = false;
+  private closed = false;
 
+  /** @param wake asks for another run, because there is room and maybe work */
   constructor(
-    private readonly tools: CompleterTools,
-    private readonly policy: ResolvedPolicy,
-    private readonly guard: UsageGuard,
+    private readonly store: MaintenanceStore,
+    private readonly keys: KeyStore,
+    private readonly operations: Operations,
+    private readonly runner: OperationRunner,
     private readonly maxAttempts: number,
+    /** How long a claim keeps other processes away, until the attempt has its own lease. */
+    private readonly claim: number,
+    private readonly wake: () => void,
   ) {}
 
-  async run(batch: number): Promise<number> {
-    const { store, operations } = this.tools;
+  /** Begins as many operations as there is room for among `most`, and does not wait for them. */
+  async run(most: number): Promise<number> {
     await this.reportStrangers();
-    const { lease } = this.policy;
-    const found = await store.claimOperations(operations.names, lease, batch);
-    await Promise.all(
-      found.map((key) =>
-        key.resumeAttempts < this.maxAttempts ? this.complete(key) : this.giveUp(key),
-      ),
-    );
+    const room = most - this.underWay.size;
+    if (this.closed || room <= 0) return 0;
+    const found = await this.store.claimOperations(this.operations.names, this.claim, room);
+    // What is claimed and not begun is found again when the claim is over.
+    if (this.closed) return 0;
+    this.more = found.length === room;
+    for (const key of found) this.begin(key);
     return found.length;
+  }
+
+  /** Resolves when all that was begun so far has ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.underWay);
+  }
+
+  /** Nothing new begins. Shutdown waits for attempts as long as they hold their leases. */
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+
+  private begin(key: OpenOperation): void {
+    const exhausted = key.resumeAttempts >= this.maxAttempts;
+    const attempt = (exhausted ? this.giveUp(key) : this.runner.run(key))
+      .catch((error: unknown) => {
+        this.logger.error(
+          `Idempotency key ${key.id} could not be completed and is tried again: ${errorLine(error)}`,
+        );
+      })
+      .finally(() => {
+        this.underWay.delete(attempt);
+        if (this.more) this.wake();
+      });
+    this.underWay.add(attempt);
   }
 
   /** Its client failed once more after the last attempt of a worker, or workers died with it. */
   private async giveUp(key: OpenOperation): Promise<void> {
-    if ((await this.tools.keys.giveUpOperation(key)) !== 'changed') return;
+    if ((await this.keys.giveUpOperation(key)) !== 'changed') return;
     this.logger.error(
       `Operation "${key.operation}" (idempotency key ${key.id}) is given up after ${key.resumeAttempts} attempt(s) of workers. ` +
         'Find out why it fails, and give it another round with IdempotencyOperator.retry().',
     );
   }
 
-  private async complete(key: OpenOperation): Promise<void> {
-    const { keys, phases, leases, waitingRoom } = this.tools;
-    const recorded = await phases.load(key.id);
-    const why = whyNotResumable(key, recorded, { onAbandoned: 'resume' });
-    if (why !== undefined) {
-      await keys.declareUnknown(key, why);
-      return;
-    }
-    // The route's own: a worker knows no route, and its module may have others.
-    const policy = {
-      ...this.policy,
-      lease: key.leaseMs ?? this.policy.lease,
-      maxRunTime: key.maxRunTimeMs ?? this.policy.maxRunTime,
-    };
-    const reservation = { ...key, owner: randomUUID(), lease: policy.lease };
-    const taken = await keys.takeOver(key, reservation.owner, reservation.lease, true);
-    if (taken !== 'changed') return;
-    const attempt = new Attempt(reservation, policy, {
-      ...key,
-      number: key.attempt + 1,
-      resumeAttempts: key.resumeAttempts + 1,
-      recorded,
-    });
-    attempt.began = true;
-    attempt.inBackground = true;
-    leases.hold(attempt);
-    try {
-      await mortal(() => this.attempt(attempt, key));
-    } finally {
-      leases.drop(attempt);
-      waitingRoom.wake(attempt.owner);
-    }
-  }
-
-  private async attempt(attempt: Attempt, { operation, input }: OpenOperation): Promise<void> {
-    const context = {
-      attempt,
-      journal: new PhaseJournal(attempt.recorded),
-      route: operation,
-      guard: this.guard,
-      // A worker runs an operation again from its top, so all it does has to be in phases.
-      phased: true,
-      transactions: new OpenTransactions(),
-    };
-    try {
-      const result = await this.operate(context, operation, fromJson(input ?? undefined));
-      if (attempt.doubt) return await this.fail(attempt, operation, 'in_doubt');
-      const json = toJson(result, `The result of operation "${operation}"`);
-      await this.record(context, attempt, { state: 'finished', result: json });
-    } catch (error) {
-      if (isDefinite(error) && !attempt.doubt) {
-        const what = `The exception that ended operation "${operation}"`;
-        const result = rejectionOf(error, what);
-        return this.record(context, attempt, { state: 'rejected', result });
-      }
-      await this.fail(attempt, operation, error);
-    }
-  }
-
-  private async operate(
-    context: RequestContext,
-    operation: string,
-    input: unknown,
-  ): Promise<unknown> {
-    try {
-      return await requestContext.run(context, () => this.tools.operations.run(operation, input));
-    } finally {
-      await closeJournal(context);
-    }
-  }
-
-  /**
-   * The end of the operation, with that of a phase which could not be recorded
-   * when it was known: otherwise the phase would look as if it were in doubt.
-   */
-  private async record(
-    { journal }: RequestContext,
-    attempt: Attempt,
-    outcome: OperationOutcome,
-  ): Promise<void> {
-    const { phases } = this.tools;
-    const recorded = await this.insist(attempt, () =>
-      phases.finishOperation(attempt, outcome, journal.unrecorded),
-    );
-    if (!recorded) return;
-    this.logger.log(
-      `Attempt ${attempt.number} completed idempotency key ${attempt.id} without its client.`,
-    );
-  }
-
-  private async fail(attempt: Attempt, operation: string, error: unknown): Promise<void> {
-    const unknown = attempt.doubt !== undefined && !attempt.doubt.repeatable;
-    const exhausted = attempt.resumeAttempts >= this.maxAttempts;
-    this.logger.error(
-      `Attempt ${attempt.number} of operation "${operation}" (idempotency key ${attempt.id}) failed` +
-        `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${errorLine(error)}`,
-    );
-    await this.insist(attempt, () =>
-      this.tools.keys.finish([
-        {
-          id: attempt.id,
-          owner: attempt.owner,
-          status: unknown ? 'unknown' : 'failed_retryable',
-          responseStatus: null,
-          responseHeaders: null,
-          responseBody: null,
-          errorCode: errorCodeOf(attempt, exhausted),
-          retention: attempt.policy.retention,
-          resumeIn: exhausted ? null : resumeIn(attempt.resumeAttempts),
-        },
-      ]),
-    );
-  }
-
-  /** What cannot be recorded within the lease lapses, and is found again by the sweeper. */
-  private async insist(attempt: Attempt, statement: () => Promise<unknown>): Promise<boolean> {
-    try {
-      await persist(statement, { within: attempt.lease, again: () => !attempt.leaseLost });
-      return true;
-    } catch (error) {
-      this.logger.warn(
-        `The end of idempotency key ${attempt.id} could not be recorded: ${errorLine(error)}`,
-      );
-      return false;
-    }
-  }
-
   private async reportStrangers(): Promise<void> {
-    const { store, operations } = this.tools;
-    for (const { operation, count } of await store.strangeOperations(operations.names)) {
+    const { names } = this.operations;
+    for (const { operation, count } of await this.store.strangeOperations(names)) {
       if (this.reported.has(operation)) continue;
       this.reported.add(operation);
       this.logger.warn(
@@ -206,11 +88,4 @@ export class Completer {
       );
     }
   }
-}
-
-/** What an operator finds it by. That it was given up is said whatever else there is to say. */
-function errorCodeOf({ doubt }: Attempt, exhausted: boolean): string {
-  if (doubt && !doubt.repeatable) return 'in_doubt';
-  if (exhausted) return 'attempts_exhausted';
-  return doubt ? 'in_doubt' : 'operation_failed';
 }

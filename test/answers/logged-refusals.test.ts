@@ -34,7 +34,8 @@ forEachPlatform((platform) => {
   beforeAll(async () => {
     database = await createTestDatabase();
     await database.query(`CREATE ROLE ${role}`);
-    await database.query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`);
+    await database.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
+    await database.query(`GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
   });
   beforeEach(() => {
     executions = 0;
@@ -51,7 +52,7 @@ forEachPlatform((platform) => {
     const app = await startIdempotentApp(platform, {
       controllers: [ShopController],
       idempotency: { scope: () => SECRET },
-      dataSource: { extra: { options } },
+      dataSource: { applicationName: 'shop', extra: { options } },
       database,
       logger,
     });
@@ -81,11 +82,24 @@ forEachPlatform((platform) => {
   });
 
   describe('A 503 leaves one line per burst, with the words of the database', () => {
+    /** After the boot, which checks it: the primary has become a standby, rights were taken away. */
+    const becomesReadOnly = async () => {
+      await database.query(
+        `ALTER DATABASE ${database.name} SET default_transaction_read_only = on`,
+      );
+      await database.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'shop'`,
+      );
+    };
+    const losesRights = () => database.query(`REVOKE INSERT ON idempotency_keys FROM ${role}`);
+
     it.each([
-      ['of a standby', '-c default_transaction_read_only=on', /read-only transaction \(25006\)/],
-      ['of missing rights', `-c role=${role}`, /permission denied for .*\(42501\)/],
-    ])('%s', async (_, options, words) => {
+      ['of missing rights', `-c role=${role}`, losesRights, /permission denied for .*\(42501\)/],
+      ['of a standby', '', becomesReadOnly, /read-only transaction \(25006\)/],
+    ])('%s', async (_, options, happens, words) => {
       await withApp(options, async (app) => {
+        await happens();
         for (const key of ['a', 'b', 'c']) {
           expect((await send(`${app.url}/orders`, { key: key + SECRET })).status).toBe(503);
         }

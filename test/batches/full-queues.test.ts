@@ -23,7 +23,7 @@ forEachPlatform((platform) => {
       controllers: [routes.controller],
       logger: false,
       // What is held and what waits for it is not to be given up, however slow the machine is.
-      idempotency: { storeTimeout: '10m' },
+      idempotency: { storeTimeout: '10m', lease: '15m', outbox: { lease: '15m' } },
     });
     const { calls } = app.app.get(KeyBatches) as unknown as {
       calls: { options: { queue?: number } };

@@ -35,6 +35,7 @@ async function grantAll(): Promise<void> {
     await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${role}`);
   }
   await database.query(`GRANT SELECT, INSERT ON idempotency_audit TO ${role}`);
+  await database.query(`GRANT SELECT, INSERT, UPDATE ON idempotency_jobs TO ${role}`);
   await database.query(`GRANT USAGE ON SEQUENCE idempotency_outbox_position_seq TO ${role}`);
 }
 
@@ -51,6 +52,7 @@ describe('The application does not start, and the error names the cure,', () => 
     ['UPDATE', 'idempotency_phases'],
     ['DELETE', 'idempotency_outbox'],
     ['INSERT', 'idempotency_audit'],
+    ['UPDATE', 'idempotency_jobs'],
   ])('where the role may not %s on %s', async (right, table) => {
     await grantAll();
     await database.query(`REVOKE ${right} ON ${table} FROM ${role}`);

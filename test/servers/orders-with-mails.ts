@@ -66,6 +66,7 @@ class Mails {
       // A slow machine is no reason for a 503.
       storeTimeout: '50s',
       lease: '2m',
+      outbox: { lease: '2m' },
       // So small that it is full long before anything is measured.
       replayCache: { maxBytes: 128 * 1024 },
       maintenance: {

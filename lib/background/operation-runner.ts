@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
+import { mortal } from '../fault-points.js';
+import type { ResolvedPolicy } from '../idempotency.policy.js';
+import { Attempt } from '../keys/attempt.js';
+import { whyNotResumable } from '../keys/decision.js';
+import type { KeyStore } from '../keys/key-store.js';
+import type { LeaseKeeper } from '../keys/lease-keeper.js';
+import type { OpenOperation } from '../keys/maintenance-store.js';
+import { persist } from '../keys/persistence.js';
+import type { WaitingRoom } from '../keys/waiting-room.js';
+import { fromJson, toJson } from '../phases/json.js';
+import { closeJournal } from '../phases/close-journal.js';
+import { PhaseJournal } from '../phases/phase-journal.js';
+import type { OperationOutcome, PhaseStore } from '../phases/phase-store.js';
+import { isDefinite, rejectionOf } from '../phases/rejection.js';
+import type { UsageGuard } from '../phases/usage-guard.js';
+import { OpenTransactions } from '../request/open-transactions.js';
+import { requestContext, type RequestContext } from '../request/request-context.js';
+import { resumeIn } from './completer.options.js';
+import type { Operations } from './resumable.js';
+
+export interface OperationTools {
+  keys: KeyStore;
+  phases: PhaseStore;
+  leases: LeaseKeeper;
+  waitingRoom: WaitingRoom;
+  operations: Operations;
+}
+
+/**
+ * One attempt of a worker at an operation: takes the key over, runs the method in
+ * the key's context, so that its phases go on where they stopped, and records how
+ * it ended, for the client, should it retry after all.
+ */
+export class OperationRunner {
+  private readonly logger = new Logger('IdempotencyMaintenance');
+
+  constructor(
+    private readonly tools: OperationTools,
+    private readonly policy: ResolvedPolicy,
+    private readonly guard: UsageGuard,
+    private readonly maxAttempts: number,
+  ) {}
+
+  /** Resolves when the attempt has ended, or has lost its key to another one. */
+  async run(key: OpenOperation): Promise<void> {
+    const { leases, waitingRoom } = this.tools;
+    leases.deciding();
+    const attempt = await this.take(key).finally(() => leases.decided());
+    if (!attempt) return;
+    try {
+      await untilLost(attempt, () => mortal(() => this.attempt(attempt, key)));
+    } finally {
+      leases.drop(attempt);
+      waitingRoom.wake(attempt.owner);
+    }
+  }
+
+  /** Undefined: somebody else has it, or its outcome is unknown. */
+  private async take(key: OpenOperation): Promise<Attempt | undefined> {
+    const { keys, phases, leases } = this.tools;
+    const recorded = await phases.load(key.id);
+    const why = whyNotResumable(key, recorded, { onAbandoned: 'resume' });
+    if (why !== undefined) {
+      await keys.declareUnknown(key, why);
+      return undefined;
+    }
+    // The route's own: a worker knows no route, and its module may have others.
+    const policy = {
+      ...this.policy,
+      lease: key.leaseMs ?? this.policy.lease,
+      maxRunTime: key.maxRunTimeMs ?? this.policy.maxRunTime,
+    };
+    const reservation = { ...key, owner: randomUUID(), lease: policy.lease };
+    const taken = await keys.takeOver(key, reservation.owner, reservation.lease, true);
+    if (taken !== 'changed') return undefined;
+    const attempt = new Attempt(reservation, policy, {
+      ...key,
+      number: key.attempt + 1,
+      resumeAttempts: key.resumeAttempts + 1,
+      recorded,
+    });
+    attempt.began = true;
+    attempt.inBackground = true;
+    leases.hold(attempt);
+    return attempt;
+  }
+
+  private async attempt(attempt: Attempt, { operation, input }: OpenOperation): Promise<void> {
+    const context = {
+      attempt,
+      journal: new PhaseJournal(attempt.recorded),
+      route: operation,
+      guard: this.guard,
+      // A worker runs an operation again from its top, so all it does has to be in phases.
+      phased: true,
+      transactions: new OpenTransactions(),
+    };
+    try {
+      const result = await this.operate(context, operation, fromJson(input ?? undefined));
+      if (attempt.doubt) return await this.fail(attempt, operation, 'in_doubt');
+      const json = toJson(result, `The result of operation "${operation}"`);
+      await this.record(context, attempt, { state: 'finished', result: json });
+    } catch (error) {
+      if (isDefinite(error) && !attempt.doubt) {
+        const what = `The exception that ended operation "${operation}"`;
+        const result = rejectionOf(error, what);
+        return this.record(context, attempt, { state: 'rejected', result });
+      }
+      await this.fail(attempt, operation, error);
+    }
+  }
+
+  private async operate(
+    context: RequestContext,
+    operation: string,
+    input: unknown,
+  ): Promise<unknown> {
+    try {
+      return await requestContext.run(context, () => this.tools.operations.run(operation, input));
+    } finally {
+      await closeJournal(context);
+    }
+  }
+
+  /**
+   * The end of the operation, with that of a phase which could not be recorded
+   * when it was known: otherwise the phase would look as if it were in doubt.
+   */
+  private async record(
+    { journal }: RequestContext,
+    attempt: Attempt,
+    outcome: OperationOutcome,
+  ): Promise<void> {
+    const { phases } = this.tools;
+    const recorded = await this.insist(attempt, () =>
+      phases.finishOperation(attempt, outcome, journal.unrecorded),
+    );
+    if (!recorded) return;
+    this.logger.log(
+      `Attempt ${attempt.number} completed idempotency key ${attempt.id} without its client.`,
+    );
+  }
+
+  private async fail(attempt: Attempt, operation: string, error: unknown): Promise<void> {
+    const unknown = attempt.doubt !== undefined && !attempt.doubt.repeatable;
+    const exhausted = attempt.resumeAttempts >= this.maxAttempts;
+    this.logger.error(
+      `Attempt ${attempt.number} of operation "${operation}" (idempotency key ${attempt.id}) failed` +
+        `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${errorLine(error)}`,
+    );
+    await this.insist(attempt, () =>
+      this.tools.keys.finish([
+        {
+          id: attempt.id,
+          owner: attempt.owner,
+          status: unknown ? 'unknown' : 'failed_retryable',
+          responseStatus: null,
+          responseHeaders: null,
+          responseBody: null,
+          errorCode: errorCodeOf(attempt, exhausted),
+          retention: attempt.policy.retention,
+          resumeIn: exhausted ? null : resumeIn(attempt.resumeAttempts),
+        },
+      ]),
+    );
+  }
+
+  /** What cannot be recorded within the lease lapses, and is found again by the sweeper. */
+  private async insist(attempt: Attempt, statement: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await persist(statement, { within: attempt.lease, again: () => !attempt.leaseLost });
+      return true;
+    } catch (error) {
+      this.logger.warn(
+        `The end of idempotency key ${attempt.id} could not be recorded: ${errorLine(error)}`,
+      );
+      return false;
+    }
+  }
+}
+
+/** A method that hangs beyond its lease is not waited for: it would keep others from their turn for ever. */
+async function untilLost(attempt: Attempt, work: () => Promise<void>): Promise<void> {
+  const { signal } = attempt;
+  let lost!: () => void;
+  const leaseLost = new Promise<void>((resolve) => (lost = resolve));
+  signal.addEventListener('abort', lost, { once: true });
+  try {
+    await Promise.race([work(), leaseLost]);
+  } finally {
+    signal.removeEventListener('abort', lost);
+  }
+}
+
+/** What an operator finds it by. That it was given up is said whatever else there is to say. */
+function errorCodeOf({ doubt }: Attempt, exhausted: boolean): string {
+  if (doubt && !doubt.repeatable) return 'in_doubt';
+  if (exhausted) return 'attempts_exhausted';
+  return doubt ? 'in_doubt' : 'operation_failed';
+}

@@ -1,0 +1,90 @@
+import { Controller, Post } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
+import { barrier, type Barrier } from '../support/barrier.js';
+import { send } from '../support/http.js';
+import { keyRow, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
+import { runJob } from '../support/jobs.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { recordingLogger } from '../support/recording-logger.js';
+import { until } from '../support/until.js';
+
+let gate: Barrier;
+const POOL = 2;
+const LEASE = 1_500;
+
+@Controller()
+class OrdersController {
+  constructor(private readonly phase: AtomicPhase) {}
+
+  @Post('orders')
+  @Idempotent()
+  async order(): Promise<object> {
+    return this.phase.local('ordered', async (tx) => {
+      await tx.query('SELECT 1'); // it has a connection
+      await gate.pass();
+      return { ordered: true };
+    });
+  }
+}
+
+forEachPlatform((platform) => {
+  describe('Handlers that hold every connection of the pool', () => {
+    const logger = recordingLogger();
+    let app: IdempotentApp;
+    let other: IdempotentApp;
+    beforeAll(async () => {
+      gate = barrier();
+      const options = {
+        controllers: [OrdersController],
+        idempotency: { lease: LEASE, storeTimeout: LEASE },
+        logger,
+      };
+      app = await startIdempotentApp(platform, { ...options, dataSource: { poolSize: POOL } });
+      other = await startIdempotentApp(platform, { ...options, database: app.database });
+    });
+    afterAll(async () => {
+      await other.close();
+      await app.close();
+    });
+
+    it('do not lose their leases, and another process does not take their keys', async () => {
+      const keys = ['a', 'b'];
+      const orders = keys.map((key) => send(`${app.url}/orders`, { key }));
+      await gate.arrived(POOL);
+      const first = await keyRow(app.database, 'a');
+      // Several leases long: without a heartbeat every one of them would have lapsed.
+      await until(async () => {
+        await runJob(other, 'sweeper');
+        const { locked_until: until } = await keyRow(app.database, 'a');
+        return until - first.locked_until > 2 * LEASE;
+      }, 'heartbeats');
+      for (const key of keys) {
+        expect(await keyRow(app.database, key)).toMatchObject({
+          status: 'in_progress',
+          attempt: 1,
+        });
+        expect((await send(`${other.url}/orders`, { key })).status).toBe(409);
+      }
+      gate.open();
+      expect((await Promise.all(orders)).map(({ status }) => status)).toEqual([201, 201]);
+    });
+
+    it('are named in the log as a pool that is too small', async () => {
+      gate = barrier();
+      const orders = ['c', 'd'].map((key) => send(`${app.url}/orders`, { key }));
+      await gate.arrived(POOL);
+      expect((await send(`${app.url}/orders`, { key: 'starved' })).status).toBe(503);
+      gate.open();
+      await Promise.all(orders);
+      await until(
+        () =>
+          logger.warnings.some((line) => line.includes('the pool of the data source is too small')),
+        'the warning',
+      );
+      expect(logger.warnings.find((line) => line.includes('too small'))).toMatch(
+        /2 of 2 connections are open.*Raise poolSize/,
+      );
+    });
+  });
+});

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { errorLine } from '../error-line.js';
 import { whyNotResumable } from '../keys/decision.js';
 import type { KeyStore } from '../keys/key-store.js';
 import type { PhaseStore } from '../phases/phase-store.js';
@@ -66,7 +67,7 @@ export class Sweeper implements Work {
     if (failures.length === 0) return;
     if (failures.length === lapsed.length) throw failures[0];
     this.logger.error(
-      `${failures.length} idempotency key(s) could not be swept and are tried again: ${String(failures[0])}`,
+      `${failures.length} idempotency key(s) could not be swept and are tried again: ${errorLine(failures[0])}`,
     );
   }
 

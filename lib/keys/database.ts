@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
+import { databaseWords } from '../telemetry/database-words.js';
 import { persist } from './persistence.js';
 import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
@@ -132,7 +133,9 @@ export class Database {
         again: (error) => isSerializationConflict(error) && !progress.givenUp,
       });
     } catch (cause) {
-      throw new StoreUnavailableError('The database refused or lost a statement.', {
+      // With its own words: only they tell an outage from missing rights or a full disk.
+      const message = `The database refused or lost a statement: ${databaseWords(cause)}`;
+      throw new StoreUnavailableError(message, {
         cause,
         ...(progress.client && { late: Promise.resolve() }),
       });

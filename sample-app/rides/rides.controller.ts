@@ -13,7 +13,7 @@ export class RidesController {
   constructor(private readonly rides: RidesService) {}
 
   @Post()
-  @Idempotent()
+  @Idempotent({ phased: true })
   request(@CurrentUser() user: User, @Body() ride: CreateRideDto) {
     return this.rides.request({ user, ride });
   }

@@ -13,7 +13,7 @@ export class TipsController {
   constructor(private readonly tips: TipsService) {}
 
   @Post()
-  @Idempotent()
+  @Idempotent({ phased: true })
   tip(
     @CurrentUser() user: User,
     @Param('rideId', RideIdPipe) rideId: string,

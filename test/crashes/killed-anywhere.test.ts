@@ -6,10 +6,8 @@ import { forEachPlatform } from '../support/platforms.js';
 import type { ServerProcess } from '../support/server-process.js';
 import { printMatrix, type MatrixRow } from './matrix.js';
 import {
-  BEFORE_THE_FIRST_PHASE,
   createWorld,
   killAtEach,
-  NO_RIDE,
   ONE_RIDE,
   outliveLease,
   requestRide,
@@ -72,18 +70,13 @@ forEachPlatform((platform) => {
       });
 
       const outcome = { point, status: retry.status, traces };
-      if (BEFORE_THE_FIRST_PHASE.includes(point)) {
-        expect(outcome).toEqual({ point, status: 409, traces: NO_RIDE });
-        expect(retry.json().code).toBe('outcome_unknown');
-      } else {
-        expect(outcome).toEqual({ point, status: 201, traces: ONE_RIDE });
-        expect(replay.headers.get('idempotent-replayed')).toBe('true');
-        const { id, chargeId } = retry.json();
-        const charges = await world.provider.control.charges();
-        expect(charges).toContainEqual(
-          expect.objectContaining({ id: chargeId, description: `Ride ${id}` }),
-        );
-      }
+      expect(outcome).toEqual({ point, status: 201, traces: ONE_RIDE });
+      expect(replay.headers.get('idempotent-replayed')).toBe('true');
+      const { id, chargeId } = retry.json();
+      const charges = await world.provider.control.charges();
+      expect(charges).toContainEqual(
+        expect.objectContaining({ id: chargeId, description: `Ride ${id}` }),
+      );
       expect(replay.status).toBe(retry.status);
       expect(replay.body).toEqual(retry.body);
     }

@@ -87,7 +87,7 @@ export function requestRide(
   });
 }
 
-/** Before the first phase is on record, nobody can know what a dead handler did. */
+/** Before the first phase is on record, there is nothing that a worker could complete. */
 export const BEFORE_THE_FIRST_PHASE = ['reserved', 'ride_created:before_commit'];
 
 /**

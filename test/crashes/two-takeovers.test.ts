@@ -33,9 +33,9 @@ it.each(POINTS)(
   async (point) => {
     const { database } = world;
     await outliveLease(database, point);
-    // Both have found the key abandoned, and both of their claims are on their way.
+    // Both have found the key abandoned, and are about to read its phases.
     const race = await withTransaction(database, async (tx) => {
-      await tx.query('SELECT FROM idempotency_keys WHERE key = $1 FOR UPDATE', [point]);
+      await tx.query('LOCK TABLE idempotency_phases IN ACCESS EXCLUSIVE MODE');
       await world.provider.control.next('hold_before');
       const answers = survivors.map((survivor) => requestRide(survivor, point));
       await untilBlocked(database, survivors.length);

@@ -18,13 +18,13 @@ class OrdersController {
   constructor(private readonly phase: AtomicPhase) {}
 
   @Post('stop')
-  @Idempotent()
+  @Idempotent({ phased: true })
   stop(): Promise<object> {
     return this.order('stop');
   }
 
   @Post('repeat')
-  @Idempotent()
+  @Idempotent({ phased: true })
   repeat(): Promise<object> {
     return this.order('repeat');
   }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
@@ -34,8 +35,13 @@ export class StoreUnavailableError extends Error {
 /**
  * Where a statement gets its connection. `reserved`: from a connection that the
  * application cannot take, so that a heartbeat does not queue behind its work.
+ * `urgent`: from there too, if the pool has none for a moment. An outcome that is
+ * known has to be written down, also while handlers hold every connection.
  */
-export type Lane = 'pool' | 'reserved';
+export type Lane = 'pool' | 'urgent' | 'reserved';
+
+/** What a busy pool usually needs to have a connection free. */
+const URGENT_PATIENCE = 250;
 
 /** Runs the store's statements, each on a connection of its own and within a bounded time. */
 export class Database {
@@ -147,13 +153,36 @@ export class Database {
     }
   }
 
-  private async connect(lane: Lane): Promise<Connection> {
+  private connect(lane: Lane): Promise<Connection> {
     if (lane === 'reserved') return this.reserved.connect();
+    if (lane === 'urgent' && this.poolWatch.isExhausted) return this.connectUrgently();
+    return this.connectToPool();
+  }
+
+  private async connectToPool(): Promise<Connection> {
     const runner = this.dataSource.createQueryRunner();
     const asked = performance.now();
     const client = (await runner.connect()) as ClientBase;
     this.poolWatch.waited(performance.now() - asked);
     return { client, runner, release: () => runner.release() };
+  }
+
+  private async connectUrgently(): Promise<Connection> {
+    const pooled = this.connectToPool();
+    const patience = new AbortController();
+    const { signal } = patience;
+    const first = await Promise.race([
+      pooled.finally(() => patience.abort()),
+      pause(URGENT_PATIENCE, undefined, { signal, ref: false }).catch(() => undefined),
+    ]);
+    if (first) return first;
+    if (signal.aborted) return pooled;
+    // It is of no use any more when it comes.
+    pooled.then(
+      ({ release }) => release(),
+      () => undefined,
+    );
+    return this.reserved.connect();
   }
 
   /**

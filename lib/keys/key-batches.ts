@@ -51,11 +51,6 @@ export class KeyBatches {
     >;
   }
 
-  /** The same where the application holds all connections of the pool. */
-  async finishPastThePool(ending: Ending): Promise<RecordedEnding | undefined> {
-    return (await this.keys.finish([ending], 'reserved')).get(ending.owner);
-  }
-
   private async send(calls: readonly Call[]): Promise<(Result | Failed)[]> {
     const wanted: Reservation[] = [];
     const endings: Ending[] = [];

@@ -1,5 +1,5 @@
 import type { Answer } from '../response/answer.js';
-import type { Database, Lane } from './database.js';
+import type { Database } from './database.js';
 import { Failed } from './gather.js';
 import { parametersFor, type Rows } from './given-rows.js';
 import {
@@ -167,6 +167,7 @@ export class KeyStore {
     const rows = await this.database.query<ReservedRow | FinishedRow>(
       this.reserveAndFinishStatement,
       [...reserveParameters(wanted), ...finishParameters(endings)],
+      'urgent',
     );
     const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.id !== null;
     const [reserved, recorded] = await Promise.all([
@@ -301,12 +302,12 @@ export class KeyStore {
    * earlier try whose reply was lost; any other attempt has lost its lease. By
    * their owners: two attempts of one key may end together, and one of them lost it.
    */
-  async finish(endings: readonly Ending[], lane?: Lane): Promise<Map<string, RecordedEnding>> {
+  async finish(endings: readonly Ending[]): Promise<Map<string, RecordedEnding>> {
     const count = endings.length === 1 ? 'one' : 'many';
     const rows = await this.database.query<FinishedRow>(
       this.finishStatement[count],
       parametersFor(count, finishParameters(endings)),
-      lane,
+      'urgent',
     );
     return this.recorded(endings, rows);
   }

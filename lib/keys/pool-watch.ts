@@ -26,6 +26,12 @@ export class PoolWatch {
     this.pool?.off('acquire', this.guard);
   }
 
+  /** Every connection that it may have is in use. */
+  get isExhausted(): boolean {
+    const { pool } = this;
+    return pool !== undefined && pool.idleCount === 0 && pool.totalCount >= pool.options.max;
+  }
+
   /** A statement waited this long for its connection. */
   waited(milliseconds: number): void {
     if (milliseconds < LONG_WAIT || performance.now() < this.quietUntil) return;

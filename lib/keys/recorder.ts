@@ -5,7 +5,6 @@ import { faultPoint } from '../fault-points.js';
 import type { ObservedAnswer } from '../response/answer.js';
 import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
 import type { Attempt } from './attempt.js';
-import { StoreUnavailableError } from './database.js';
 import type { KeyBatches } from './key-batches.js';
 import type { Ending, KeyStore, RecordedEnding } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
@@ -68,22 +67,13 @@ export class Recorder {
     }
   }
 
-  /**
-   * Retries are sent unbatched: whatever holds one up is not to hold up others
-   * again. One that got no connection from the pool does not ask the pool again.
-   */
+  /** Retries are sent unbatched: whatever holds one up is not to hold up others again. */
   private finish(attempt: Attempt, ending: Ending): Promise<RecordedEnding | undefined> {
     let alone = false;
-    let unsent = false;
     return this.insist(attempt, () => {
-      const recorded = unsent
-        ? this.batches.finishPastThePool(ending)
-        : this.batches.finish(ending, alone);
+      const recorded = this.batches.finish(ending, alone);
       alone = true;
-      return recorded.catch((error: unknown) => {
-        unsent = error instanceof StoreUnavailableError && error.late === undefined;
-        throw error;
-      });
+      return recorded;
     });
   }
 

@@ -101,6 +101,7 @@ export class PhaseStore {
     const rows = await this.database.query<RecordedRow>(
       this.recordStatement[count],
       parametersFor(count, entryParameters(entries)),
+      'urgent',
     );
     const recorded = new Map(rows.map((row) => [row.keyId, row]));
     // Of two attempts of one key, one has lost its lease.

@@ -136,6 +136,16 @@ forEachPlatform((platform) => {
       expect(answer.json()).toEqual({ data: { ride: 'mars' }, members: 1 });
     });
 
+    it('does not wait for a slow operation of another key', async () => {
+      await ride('slow');
+      await gate.arrived();
+      await ride('beside-it');
+      await gate.arrived(2);
+      gate.open();
+      await performed('slow');
+      await performed('beside-it');
+    });
+
     it('leaves no error in the log, in filters, or for interceptors, and lets the handler clean up', async () => {
       expect((await ride('quiet')).status).toBe(202);
       gate.open();

@@ -10,6 +10,7 @@ import { recordingLogger } from '../support/recording-logger.js';
 import { until } from '../support/until.js';
 
 let gate: Barrier;
+let finish: Barrier;
 const POOL = 2;
 const LEASE = 1_500;
 
@@ -25,6 +26,13 @@ class OrdersController {
       await gate.pass();
       return { ordered: true };
     });
+  }
+
+  @Post('plain')
+  @Idempotent()
+  async plain(): Promise<object> {
+    await finish.pass();
+    return {};
   }
 }
 
@@ -68,6 +76,20 @@ forEachPlatform((platform) => {
       }
       gate.open();
       expect((await Promise.all(orders)).map(({ status }) => status)).toEqual([201, 201]);
+    });
+
+    it('do not keep the end of another request from being recorded', async () => {
+      gate = barrier();
+      finish = barrier();
+      const finishing = send(`${app.url}/plain`, { key: 'finishing' });
+      await finish.arrived();
+      const orders = ['e', 'f'].map((key) => send(`${app.url}/orders`, { key }));
+      await gate.arrived(POOL);
+      finish.open();
+      expect((await finishing).status).toBe(201);
+      expect(await keyRow(app.database, 'finishing')).toMatchObject({ status: 'completed' });
+      gate.open();
+      await Promise.all(orders);
     });
 
     it('are named in the log as a pool that is too small', async () => {

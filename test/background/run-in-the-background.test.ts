@@ -25,6 +25,7 @@ import { until } from '../support/until.js';
 let gate: Barrier;
 const filtered: unknown[] = [];
 let closed = 0;
+let renderings = 0;
 
 @Injectable()
 class Rides {
@@ -52,6 +53,15 @@ class RidesController {
     } finally {
       closed += 1;
     }
+  }
+
+  @Post('rendered')
+  @Idempotent({ run: 'background' })
+  async rendered(@Body() ride: { target: string }): Promise<object> {
+    const result = await this.rides.create(ride);
+    renderings += 1;
+    if (renderings === 1) throw new Error('a bug in the rendering');
+    return { rendered: result };
   }
 
   @Post('plain')
@@ -114,6 +124,7 @@ forEachPlatform((platform) => {
       logger.errors.length = 0;
       logger.warnings.length = 0;
       closed = 0;
+      renderings = 0;
     });
     afterAll(() => app.close());
 
@@ -175,6 +186,35 @@ forEachPlatform((platform) => {
       gate.open();
       await performed(key);
       expect((await ride(key)).status).toBe(201);
+    });
+
+    it('stays performed when the answer could not be rendered, and is not run again', async () => {
+      const key = 'rendered';
+      const post = () => send(`${app.url}/rendered`, { key, body: { target: 'mars' } });
+      expect((await post()).status).toBe(202);
+      gate.open();
+      await performed(key);
+      expect((await post()).status).toBe(500);
+      expect(await keyRow(app.database, key)).toMatchObject({
+        status: 'performed',
+        resume_after: null,
+        completed_at: expect.any(Date),
+      });
+      expect((await post()).json()).toMatchObject({ data: { rendered: { ride: 'mars' } } });
+      expect(gate.count).toBe(1);
+    });
+
+    it('stays performed when the process dies with the answer, and is not run again', async () => {
+      const key = 'died-with-the-answer';
+      await ride(key);
+      gate.open();
+      await performed(key);
+      await crashAt('recording:before', `${app.url}/rides`, { key, body: { target: 'mars' } });
+      await age(app.database, key);
+      await runJob(app, 'sweeper');
+      expect(await keyRow(app.database, key)).toMatchObject({ status: 'performed' });
+      expect((await ride(key)).status).toBe(201);
+      expect(gate.count).toBe(1);
     });
 
     it('is left to the next worker by a retry that finds a dead one', async () => {

@@ -10,14 +10,14 @@ import {
 import { ModulesContainer } from '@nestjs/core';
 import { Observable } from 'rxjs';
 import { errorFrames, errorLine } from './error-line.js';
-import { playDead } from './fault-points.js';
+import { playDead } from './faults/fault-points.js';
 import { isIdempotent, isSafe } from './http-methods.js';
 import type { ResolvedPolicy } from './idempotency.policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
 import { IMPORTED } from './idempotency.tokens.js';
 import type { Attempt } from './keys/attempt.js';
-import { StoreUnavailableError } from './keys/database.js';
+import { StoreUnavailableError } from './postgres/store-unavailable.error.js';
 import type { Decision } from './keys/decision.js';
 import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';

@@ -27,7 +27,7 @@ import { exported, providers } from './idempotency.providers.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, SCHEMA } from './idempotency.tokens.js';
-import { Database } from './keys/database.js';
+import { Database } from './postgres/database.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Reservations } from './keys/reservations.js';
 import { checkSchema } from './keys/schema-check.js';

@@ -8,7 +8,7 @@ import type { IdempotencyModuleOptions } from './idempotency.options.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, IMPORTED, SCHEMA } from './idempotency.tokens.js';
-import { Database } from './keys/database.js';
+import { Database } from './postgres/database.js';
 import { FinishedKeys } from './keys/finished-keys.js';
 import { KeyBatches } from './keys/key-batches.js';
 import { KeyStore } from './keys/key-store.js';

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { resolvePolicy } from '../idempotency.policy.js';
 import { IdempotencySettings } from '../idempotency.settings.js';
 import { DATA_SOURCE } from '../idempotency.tokens.js';
-import { Database } from '../keys/database.js';
+import { Database } from '../postgres/database.js';
 import { KeyStore } from '../keys/key-store.js';
 import { LeaseKeeper } from '../keys/lease-keeper.js';
 import { MaintenanceStore } from '../keys/maintenance-store.js';

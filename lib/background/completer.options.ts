@@ -1,4 +1,4 @@
-import { backoff } from './backoff.js';
+import { backoff } from '../postgres/backoff.js';
 
 /** The client comes first: it usually retries within a second or two. */
 const FIRST_PAUSE = 2_000;

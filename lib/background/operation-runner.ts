@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../error-line.js';
-import { mortal } from '../fault-points.js';
+import { mortal } from '../faults/fault-points.js';
 import type { ResolvedPolicy } from '../idempotency.policy.js';
 import { Attempt } from '../keys/attempt.js';
 import { whyNotResumable } from '../keys/decision.js';
 import type { KeyStore } from '../keys/key-store.js';
 import type { LeaseKeeper } from '../keys/lease-keeper.js';
 import type { OpenOperation } from '../keys/maintenance-store.js';
-import { persist } from '../keys/persistence.js';
+import { persist } from '../postgres/retries.js';
 import type { WaitingRoom } from '../keys/waiting-room.js';
 import { fromJson, toJson } from '../phases/json.js';
 import { closeJournal } from '../phases/close-journal.js';

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../error-line.js';
-import { errorCode } from '../keys/database.js';
+import { errorCode } from '../postgres/database-errors.js';
 import type { Fate, ReapedKey, ReaperStore } from '../keys/reaper-store.js';
 import type { Answer } from '../response/answer.js';
 

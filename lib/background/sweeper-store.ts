@@ -1,4 +1,4 @@
-import type { Database } from '../keys/database.js';
+import type { Database } from '../postgres/database.js';
 import type { SeenKey } from '../keys/key-store.js';
 import type { KeyStatus } from '../keys/key-status.js';
 import { SEEN } from '../keys/maintenance-store.js';

@@ -6,7 +6,7 @@ import { errorLine } from '../error-line.js';
 import { fromJson } from '../phases/json.js';
 import type { Reconcilers, Reconciliation } from '../phases/reconciler.js';
 import { Reported } from '../reported.js';
-import { backoff } from './backoff.js';
+import { backoff } from '../postgres/backoff.js';
 
 /** How long one question may take. What takes longer counts as unknown. */
 const PATIENCE = 30_000;

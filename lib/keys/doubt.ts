@@ -1,4 +1,4 @@
-import { milliseconds } from './times.js';
+import { milliseconds } from '../postgres/times.js';
 
 /**
  * The foreign call of key `k` that was begun and has no outcome, as a subquery.

@@ -1,5 +1,5 @@
-import { isLockTimeout } from './database.js';
-import { Failed, Gather } from './gather.js';
+import { isLockTimeout } from '../postgres/database-errors.js';
+import { Failed, Gather } from '../postgres/gather.js';
 import type { Ending, KeyStore, RecordedEnding, Reservation, ReserveResult } from './key-store.js';
 import { LockedKeys } from './locked-keys.js';
 

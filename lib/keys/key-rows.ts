@@ -1,7 +1,7 @@
 // Between what the store is asked and tells, and the columns of its statements.
 import { RESPONSE_VERSION } from './key-statements.js';
 import type { Ending, FoundKey, Reservation, ReserveResult } from './key-store.js';
-import { withDates } from './times.js';
+import { withDates } from '../postgres/times.js';
 
 /** In the order of RESERVATION in key-statements.ts. */
 export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {

@@ -1,7 +1,7 @@
 // The statements that every request needs, for many keys at once.
-import { givenRows, type GivenColumns, type Rows } from './given-rows.js';
-import { BOUNDED_LOCK_WAIT } from './lock-wait.js';
-import { milliseconds } from './times.js';
+import { givenRows, type GivenColumns, type Rows } from '../postgres/parameter-rows.js';
+import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
+import { milliseconds } from '../postgres/times.js';
 
 /** The version of the stored answer's format, in `response_version`. */
 export const RESPONSE_VERSION = 1;

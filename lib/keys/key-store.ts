@@ -1,7 +1,7 @@
 import type { Answer } from '../response/answer.js';
-import type { Database } from './database.js';
-import { Failed } from './gather.js';
-import { parametersFor, type Rows } from './given-rows.js';
+import type { Database } from '../postgres/database.js';
+import { Failed } from '../postgres/gather.js';
+import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import {
   finishSql,
   lookUpSql,
@@ -12,9 +12,9 @@ import {
 import { finishParameters, reserveParameters, toFound, type LookUpRow } from './key-rows.js';
 import type { KeyName } from './key-name.js';
 import type { KeyStatus } from './key-status.js';
-import { BOUNDED_LOCK_WAIT } from './lock-wait.js';
-import { PreparedStatement } from './prepared-statement.js';
-import { withDates } from './times.js';
+import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
+import { PreparedStatement } from '../postgres/prepared-statement.js';
+import { withDates } from '../postgres/times.js';
 
 /** A request for the right to run a key. */
 export interface Reservation extends KeyName {

@@ -1,7 +1,7 @@
-import type { Database } from './database.js';
+import type { Database } from '../postgres/database.js';
 import type { SeenKey } from './key-store.js';
 import type { KeyStatus } from './key-status.js';
-import { milliseconds, withDates } from './times.js';
+import { milliseconds, withDates } from '../postgres/times.js';
 
 /** A key whose operation can be completed without its client. */
 export interface OpenOperation extends SeenKey {

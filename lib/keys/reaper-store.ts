@@ -1,5 +1,5 @@
 import type { Answer } from '../response/answer.js';
-import type { Database } from './database.js';
+import type { Database } from '../postgres/database.js';
 import { doubtOf } from './doubt.js';
 import { ABANDONED, answerWith, BURY } from './expiry.js';
 

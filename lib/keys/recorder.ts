@@ -1,14 +1,14 @@
 import { Logger } from '@nestjs/common';
 import { resumeIn } from '../background/completer.options.js';
 import { errorLine } from '../error-line.js';
-import { faultPoint } from '../fault-points.js';
+import { faultPoint } from '../faults/fault-points.js';
 import type { ObservedAnswer } from '../response/answer.js';
 import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
 import type { Ending, KeyStore, RecordedEnding } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
-import { persist } from './persistence.js';
+import { persist } from '../postgres/retries.js';
 import type { WaitingRoom } from './waiting-room.js';
 
 /** What became of an attempt, once it is on record. */

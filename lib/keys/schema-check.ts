@@ -2,8 +2,10 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { schemaSteps } from '../../migrations/index.js';
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
-import { isConnectionLoss, StoreUnavailableError, type Database } from './database.js';
-import { persist } from './persistence.js';
+import { isConnectionLoss } from '../postgres/database-errors.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import type { Database } from '../postgres/database.js';
+import { persist } from '../postgres/retries.js';
 import { entitiesIn } from './tables.js';
 import { asMissingRight, checkRights, checkWritable } from './write-check.js';
 

@@ -1,9 +1,9 @@
-import type { Database } from './database.js';
+import type { Database } from '../postgres/database.js';
 import { doubtOf } from './doubt.js';
 import type { SeenKey } from './key-store.js';
 import type { KeyStatus } from './key-status.js';
 import { SEEN } from './maintenance-store.js';
-import { withDates } from './times.js';
+import { withDates } from '../postgres/times.js';
 
 /** A key with an unknown outcome, which this process alone looks into for a while. */
 export interface ClaimedUnknown extends SeenKey {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../error-line.js';
 import type { KeyStore, Reservation } from './key-store.js';
-import { persist } from './persistence.js';
+import { persist } from '../postgres/retries.js';
 
 const logger = new Logger('IdempotencyModule');
 

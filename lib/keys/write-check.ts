@@ -1,5 +1,6 @@
 import { IdempotencyConfigurationError } from '../idempotency.errors.js';
-import { errorCode, type Database } from './database.js';
+import { errorCode } from '../postgres/database-errors.js';
+import type { Database } from '../postgres/database.js';
 
 /** What our statements do with each table. The audit is only ever added to. */
 const RIGHTS: Record<string, readonly string[]> = {

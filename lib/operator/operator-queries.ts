@@ -1,6 +1,6 @@
-import type { Database } from '../keys/database.js';
+import type { Database } from '../postgres/database.js';
 import { doubtOf } from '../keys/doubt.js';
-import { milliseconds, withDates } from '../keys/times.js';
+import { milliseconds, withDates } from '../postgres/times.js';
 import { timelineOf, type KeyReport, type KeySummary } from './key-report.js';
 import type { KeySearch } from './key-search.js';
 

@@ -1,4 +1,4 @@
-import type { Database } from '../keys/database.js';
+import type { Database } from '../postgres/database.js';
 import { doubtOf } from '../keys/doubt.js';
 import { ABANDONED, answerWith, BURY } from '../keys/expiry.js';
 import type { SeenKey } from '../keys/key-store.js';

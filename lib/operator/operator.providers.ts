@@ -1,7 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import { Maintenance } from '../background/maintenance.js';
 import { IdempotencySettings } from '../idempotency.settings.js';
-import { Database } from '../keys/database.js';
+import { Database } from '../postgres/database.js';
 import { FinishedKeys } from '../keys/finished-keys.js';
 import { renderProblem } from '../response/render-problem.js';
 import { abandoned } from '../response/refusals.js';

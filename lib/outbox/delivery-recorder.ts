@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../error-line.js';
-import { Gather } from '../keys/gather.js';
-import { persist } from '../keys/persistence.js';
+import { Gather } from '../postgres/gather.js';
+import { persist } from '../postgres/retries.js';
 import type { Delivery, DeliveryOutcome } from './delivery.js';
 import { describeFailure, pauseAfter } from './failure.js';
 import type { MessageLease, OutboxStore } from './outbox-store.js';

@@ -1,4 +1,4 @@
-import { backoff } from '../background/backoff.js';
+import { backoff } from '../postgres/backoff.js';
 import { errorLine, isError } from '../error-line.js';
 
 /** The first pause after a failure; doubled for each further one. */

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import type { Database } from '../keys/database.js';
-import { milliseconds, withDates } from '../keys/times.js';
+import type { Database } from '../postgres/database.js';
+import { milliseconds, withDates } from '../postgres/times.js';
 
 export interface NewMessage {
   id: string;

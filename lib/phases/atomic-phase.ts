@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { parseDuration } from '../duration.js';
-import { mortal } from '../fault-points.js';
-import { StoreUnavailableError } from '../keys/database.js';
+import { mortal } from '../faults/fault-points.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { requestContext, type RequestContext } from '../request/request-context.js';
 import type { ForeignPhase } from './foreign-phase.js';
 import { ForeignRun, type ForeignRunTools } from './foreign-run.js';

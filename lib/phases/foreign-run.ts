@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs/common';
 import { errorLine } from '../error-line.js';
-import { faultPoint, type FaultStep } from '../fault-points.js';
+import { faultPoint, type FaultStep } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
   isConnectionLoss,
   isLockTimeout,
   isSerializationConflict,
-  StoreUnavailableError,
-} from '../keys/database.js';
-import { persist } from '../keys/persistence.js';
+} from '../postgres/database-errors.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import { persist } from '../postgres/retries.js';
 import type { ForeignPhase } from './foreign-phase.js';
 import { fromJson, toJson } from './json.js';
 import { LeaseLostError, OutcomeUnknownError, type StopReason } from './phase-errors.js';

@@ -1,4 +1,4 @@
-import { Gather } from '../keys/gather.js';
+import { Gather } from '../postgres/gather.js';
 import type { PhaseEntry, PhaseStore, RecordedEntry } from './phase-store.js';
 import { throwWithoutValues } from './without-values.js';
 

@@ -1,7 +1,7 @@
 // The statement of every phase.
-import { givenRows, type GivenColumns, type Rows } from '../keys/given-rows.js';
-import { BOUNDED_LOCK_WAIT } from '../keys/lock-wait.js';
-import { milliseconds } from '../keys/times.js';
+import { givenRows, type GivenColumns, type Rows } from '../postgres/parameter-rows.js';
+import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
+import { milliseconds } from '../postgres/times.js';
 
 /** What an entry is given, in the order of the parameters. */
 const ENTRY: GivenColumns = {

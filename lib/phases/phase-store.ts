@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { Attempt } from '../keys/attempt.js';
-import type { Database } from '../keys/database.js';
-import { parametersFor, type Rows } from '../keys/given-rows.js';
-import { PreparedStatement } from '../keys/prepared-statement.js';
+import type { Database } from '../postgres/database.js';
+import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
+import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { UnrecordedEnd } from './phase-journal.js';
-import { milliseconds, withDates } from '../keys/times.js';
+import { milliseconds, withDates } from '../postgres/times.js';
 import type { InDoubt, PhaseKind, PhaseRecord, PhaseState } from './phase-record.js';
 import { recordSql } from './phase-statements.js';
 

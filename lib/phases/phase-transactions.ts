@@ -1,15 +1,15 @@
 import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { faultPoint } from '../fault-points.js';
+import { faultPoint } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
   isConnectionLoss,
   isOfDatabase,
   isSerializationConflict,
   isUnprepared,
-  StoreUnavailableError,
-} from '../keys/database.js';
-import { persist } from '../keys/persistence.js';
+} from '../postgres/database-errors.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import { persist } from '../postgres/retries.js';
 import { ConnectionWatch } from './connection-watch.js';
 import { toJson } from './json.js';
 import { LeaseLostError } from './phase-errors.js';

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { StoreUnavailableError } from '../keys/database.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { BurstLog } from '../telemetry/burst-log.js';
-import { databaseWords } from '../telemetry/database-words.js';
+import { databaseWords } from '../postgres/database-words.js';
 import type { IdempotencyProblem } from './problems.js';
 
 /** Tells operators of refusals that they can do something about, one line per burst and route. */

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../keys/database.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import type { Decision } from '../keys/decision.js';
 import { IdempotencyProblem, retryAfterSeconds } from './problems.js';
 

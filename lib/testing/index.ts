@@ -13,4 +13,4 @@ export {
   SimulatedCrash,
   type FaultPoint,
   type FaultStep,
-} from '../fault-points.js';
+} from '../faults/fault-points.js';

@@ -1,4 +1,4 @@
-import type { FaultPoint } from '../fault-points.js';
+import type { FaultPoint } from '../faults/fault-points.js';
 import type { CrashSafetyRun } from './crash-safety.js';
 
 /** Counts what the attempts of one key do, as its fault points tell it. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { INestApplication } from '@nestjs/common';
-import { observeFaultPoints, SimulatedCrash, type FaultPoint } from '../fault-points.js';
+import { observeFaultPoints, SimulatedCrash, type FaultPoint } from '../faults/fault-points.js';
 import { IdempotencySettings } from '../idempotency.settings.js';
 import { KeyStore } from '../keys/key-store.js';
 import { sameShape } from './answers.js';

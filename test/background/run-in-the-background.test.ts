@@ -79,9 +79,9 @@ class RidesController {
 
 @Catch()
 class EveryFilter extends BaseExceptionFilter {
-  override catch(exception: unknown, host: ArgumentsHost): void {
-    filtered.push(exception);
-    super.catch(exception, host);
+  override catch(...args: [exception: unknown, host: ArgumentsHost]): void {
+    filtered.push(args[0]);
+    super.catch(...args);
   }
 }
 
@@ -152,6 +152,7 @@ forEachPlatform((platform) => {
       await gate.arrived();
       await ride('beside-it');
       await gate.arrived(2);
+      expect(gate.count).toBe(2);
       gate.open();
       await performed('slow');
       await performed('beside-it');

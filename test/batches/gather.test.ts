@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { StoreUnavailableError } from '../../lib/keys/database.js';
-import { Gather, type GatherOptions } from '../../lib/keys/gather.js';
+import { StoreUnavailableError } from '../../lib/postgres/store-unavailable.error.js';
+import { Gather, type GatherOptions } from '../../lib/postgres/gather.js';
 import { barrier } from '../support/barrier.js';
 
 const options: GatherOptions<string> = {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { Attempt } from '../../lib/keys/attempt.js';
-import { Database } from '../../lib/keys/database.js';
+import { Database } from '../../lib/postgres/database.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import { PhaseBatches } from '../../lib/phases/phase-batches.js';
 import { PhaseStore, type Intent, type PhaseEnding } from '../../lib/phases/phase-store.js';

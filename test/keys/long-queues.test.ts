@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { StoreUnavailableError } from '../../lib/keys/database.js';
+import { StoreUnavailableError } from '../../lib/postgres/store-unavailable.error.js';
 import { KeyBatches } from '../../lib/keys/key-batches.js';
 import type { KeyStore, ReserveResult } from '../../lib/keys/key-store.js';
 import { barrier } from '../support/barrier.js';

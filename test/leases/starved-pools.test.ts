@@ -64,8 +64,8 @@ forEachPlatform((platform) => {
       // Several leases long: without a heartbeat every one of them would have lapsed.
       await until(async () => {
         await runJob(other, 'sweeper');
-        const { locked_until: until } = await keyRow(app.database, 'a');
-        return until - first.locked_until > 2 * LEASE;
+        const now = await keyRow(app.database, 'a');
+        return now.locked_until - first.locked_until > 2 * LEASE;
       }, 'heartbeats');
       for (const key of keys) {
         expect(await keyRow(app.database, key)).toMatchObject({

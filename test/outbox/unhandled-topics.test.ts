@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { Database } from '../../lib/keys/database.js';
+import { Database } from '../../lib/postgres/database.js';
 import { OutboxStore } from '../../lib/outbox/outbox-store.js';
 import { UnhandledTopics } from '../../lib/outbox/unhandled-topics.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

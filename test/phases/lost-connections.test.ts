@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { observeFaultPoints } from '../../lib/fault-points.js';
+import { observeFaultPoints } from '../../lib/faults/fault-points.js';
 import { describePhases, note, type PhaseApp } from '../support/phase-app.js';
 import { until } from '../support/until.js';
 

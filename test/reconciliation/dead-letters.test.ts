@@ -3,7 +3,7 @@ import { Controller, Post, type Type } from '@nestjs/common';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Idempotent } from 'nestjs-atomic-idempotency';
 import { UnknownReconciler } from '../../lib/background/unknown-reconciler.js';
-import { Database } from '../../lib/keys/database.js';
+import { Database } from '../../lib/postgres/database.js';
 import { UnknownStore } from '../../lib/keys/unknown-store.js';
 import { OperatorStore } from '../../lib/operator/operator-store.js';
 import { Reconcilers } from '../../lib/phases/reconciler.js';

@@ -10,7 +10,7 @@ import {
   type IdempotencyModuleOptions,
 } from 'nestjs-atomic-idempotency';
 import { DataSource } from 'typeorm';
-import { observeFaultPoints } from '../../lib/fault-points.js';
+import { observeFaultPoints } from '../../lib/faults/fault-points.js';
 import { barrier, type Barrier } from '../support/barrier.js';
 import { emit, serve } from '../support/child-server.js';
 

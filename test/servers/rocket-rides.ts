@@ -1,7 +1,7 @@
 // The sample app, in a process that tells which fault points its requests pass
 // and stops them there, so that a test can kill it at exactly that moment.
 import { Maintenance } from '../../lib/index.js';
-import { observeFaultPoints } from '../../lib/fault-points.js';
+import { observeFaultPoints } from '../../lib/faults/fault-points.js';
 import { AppModule } from '../../sample-app/app.module.js';
 import { readConfiguration } from '../../sample-app/configuration.js';
 import { emit, serve } from '../support/child-server.js';

@@ -1,4 +1,4 @@
-import { observeFaultPoints, SimulatedCrash } from '../../lib/fault-points.js';
+import { observeFaultPoints, SimulatedCrash } from '../../lib/faults/fault-points.js';
 import { send, type Sending } from './http.js';
 
 /**

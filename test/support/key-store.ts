@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { Database, type Lane } from '../../lib/keys/database.js';
+import { Database, type Lane } from '../../lib/postgres/database.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
-import type { PreparedStatement } from '../../lib/keys/prepared-statement.js';
+import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 
 export interface OpenKeyStore {
   store: KeyStore;

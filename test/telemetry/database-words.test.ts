@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { Database } from '../../lib/keys/database.js';
-import { databaseWords } from '../../lib/telemetry/database-words.js';
+import { Database } from '../../lib/postgres/database.js';
+import { databaseWords } from '../../lib/postgres/database-words.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 describe('The words of the database', () => {

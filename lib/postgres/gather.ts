@@ -1,4 +1,5 @@
-import { isConnectionLoss, StoreUnavailableError } from './database.js';
+import { isConnectionLoss } from './database-errors.js';
+import { StoreUnavailableError } from './store-unavailable.error.js';
 
 export interface GatherOptions<In> {
   /** The most items of one statement. @default 64 */

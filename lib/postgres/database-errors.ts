@@ -1,0 +1,78 @@
+// How to tell errors of the database, its driver and the network apart.
+
+/** The SQLSTATE or the system's error code behind an error of TypeORM, pg or Node. */
+export function errorCode(error: unknown): string | undefined {
+  for (let at = error as ErrorLike | undefined, depth = 0; at && depth < 5; depth++) {
+    if (typeof at.code === 'string') return at.code;
+    at = at.driverError ?? at.cause;
+  }
+  return undefined;
+}
+
+interface ErrorLike {
+  code?: unknown;
+  driverError?: ErrorLike;
+  cause?: ErrorLike;
+}
+
+/**
+ * The connection has no prepared statement of this name, or has one already: a
+ * proxy gives each transaction another connection. Or the table was altered. In
+ * any case the statement was not executed.
+ */
+export function isUnprepared(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === '26000' || code === '42P05' || code === '0A000';
+}
+
+/** A row stayed locked for longer than a statement of ours waits. */
+export function isLockTimeout(error: unknown): boolean {
+  return errorCode(error) === '55P03';
+}
+
+/** Two transactions met; the one that was refused did nothing and may simply run again. */
+export function isSerializationConflict(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === '40001' || code === '40P01';
+}
+
+/**
+ * The connection broke, or the server is going down or coming up. Whether the
+ * statement took effect is not known, so only statements that recognise their
+ * own earlier success may be repeated.
+ */
+export function isConnectionLoss(error: unknown): boolean {
+  const code = errorCode(error);
+  if (code !== undefined) {
+    // 25P03 and 25P04: the server ended a session whose transaction took too long.
+    // Class 53: it has no connection, or nothing else, to spare at the moment.
+    return (
+      /^(08|25P03|25P04|53|57P0)/.test(code) ||
+      /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)
+    );
+  }
+  // pg reports a cut connection without a code, and one that was not to be had in
+  // time (its pool was busy), and TypeORM releases the runner of a connection that
+  // breaks between two statements.
+  for (let at = error as Error | undefined, depth = 0; at && depth < 5; depth++) {
+    if (
+      /connection (terminated|ended|error)|client (has encountered a connection error|was closed)|timeout exceeded when trying to connect|^timeout expired$/i.test(
+        at.message,
+      ) ||
+      at.name?.endsWith('AlreadyReleasedError')
+    ) {
+      return true;
+    }
+    at = (at as { driverError?: Error }).driverError ?? (at.cause as Error | undefined);
+  }
+  return false;
+}
+
+/** Whether a statement failed, rather than anything else that has an error code. */
+export function isOfDatabase(error: unknown): boolean {
+  for (let at = error as ErrorLike | undefined, depth = 0; at && depth < 5; depth++) {
+    if (at.driverError) return true;
+    at = at.cause;
+  }
+  return false;
+}

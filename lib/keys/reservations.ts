@@ -26,7 +26,10 @@ import { withdraw } from './withdrawal.js';
 const MOST_ROUNDS = 1_000;
 
 /** What a transaction that just commits needs to end. */
-const LOCKED_PAUSE = 20;
+const COMMIT_PAUSE = 20;
+
+/** Between two looks at a row that stays locked. */
+const LOCKED_PAUSE = 100;
 
 /** A request on its way to a decision. */
 interface Claim {
@@ -38,8 +41,8 @@ interface Claim {
   waitUntil: number;
   /** Statements that may have taken the key without our knowing, or still may. */
   unsure: Promise<unknown>[];
-  /** Somebody had the key's row locked when it was to be changed. */
-  foundLocked: boolean;
+  /** How often somebody had the key's row locked when it was to be changed. */
+  timesLocked: number;
 }
 
 /** Decides what a request with a key gets, and takes the key where it is to run. */
@@ -97,7 +100,7 @@ export class Reservations {
       client,
       waitUntil: performance.now() + policy.waitFor,
       unsure: [],
-      foundLocked: false,
+      timesLocked: 0,
     };
     const lockedUntil = performance.now() + this.storeTimeout;
     let decision: Decision | undefined;
@@ -190,27 +193,32 @@ export class Reservations {
     return released === 'locked' ? this.locked(key, claim) : undefined;
   }
 
-  /** Somebody is at the key this very moment: look once more, then count it as running. */
+  /**
+   * Somebody is at the key this very moment: look once more, and then count it as
+   * running. A duplicate that waits goes on looking; there is no end of an attempt
+   * that would wake it.
+   */
   private async locked(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
-    if (claim.foundLocked) return this.running(key, claim);
-    claim.foundLocked = true;
-    await pause(LOCKED_PAUSE);
+    claim.timesLocked += 1;
+    const first = claim.timesLocked === 1;
+    if (!first && !this.mayWait(claim)) return inProgress(key, claim.policy);
+    await pause(first ? COMMIT_PAUSE : LOCKED_PAUSE);
     return undefined;
   }
 
-  private async running(
-    { id, owner, runningFor }: FoundKey,
-    { policy, client, waitUntil }: Claim,
-  ): Promise<Decision | undefined> {
-    const left = waitUntil - performance.now();
-    const waits = policy.onInProgress === 'wait' && policy.run === 'request';
-    if (waits && left > 0 && !this.closed && !client?.gone) {
-      await this.waitingRoom.wait({ id, owner }, left, client);
+  private async running(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
+    if (this.mayWait(claim)) {
+      const { client, waitUntil } = claim;
+      await this.waitingRoom.wait(key, waitUntil - performance.now(), client);
       // Nobody reads what it gets. It must not run the key, which it may find free now.
       if (!client?.gone) return undefined;
     }
-    const accepts = policy.onInProgress === 'accept' || policy.run === 'background';
-    return { kind: accepts ? 'accepted' : 'inProgress', id, runningFor };
+    return inProgress(key, claim.policy);
+  }
+
+  private mayWait({ policy, client, waitUntil }: Claim): boolean {
+    const waits = policy.onInProgress === 'wait' && policy.run === 'request';
+    return waits && performance.now() < waitUntil && !this.closed && !client?.gone;
   }
 
   private assertOpen(): void {
@@ -253,6 +261,11 @@ function reservationOf(
     madeAt,
     asked,
   };
+}
+
+function inProgress({ id, runningFor }: FoundKey, policy: ResolvedPolicy): Decision {
+  const accepts = policy.onInProgress === 'accept' || policy.run === 'background';
+  return { kind: accepts ? 'accepted' : 'inProgress', id, runningFor };
 }
 
 const NO_PHASES: readonly PhaseRecord[] = [];

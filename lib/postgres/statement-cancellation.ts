@@ -46,8 +46,9 @@ function requestCancellation(client: ConnectedClient): Promise<void> {
     socket.setTimeout(GRACE, () => socket.destroy());
     socket.on('error', () => undefined);
     socket.on('close', () => resolve());
-    // The server closes it when the request is carried out.
-    socket.on('connect', () => socket.end(request));
+    // The other side closes it when the request is carried out. Closing it from here,
+    // as soon as the request is written, ends the whole process of PgBouncer 1.18.
+    socket.on('connect', () => socket.write(request));
     socket.resume();
   });
 }

@@ -1,5 +1,5 @@
 import { isLockTimeout } from '../postgres/database-errors.js';
-import { Failed, Gather } from '../postgres/gather.js';
+import { Batcher, Failed } from '../postgres/batcher.js';
 import type { Ending, KeyStore, RecordedEnding, Reservation, ReserveResult } from './key-store.js';
 import { LockedKeys } from './locked-keys.js';
 
@@ -16,7 +16,7 @@ type Result = Reserved | RecordedEnding | undefined;
  * this process: some begin while others end, and they travel together.
  */
 export class KeyBatches {
-  private readonly calls: Gather<Call, Result>;
+  private readonly calls: Batcher<Call, Result>;
   private readonly locked = new LockedKeys();
 
   /** @param wait how long a request waits for its statement to be sent, in milliseconds */
@@ -24,7 +24,7 @@ export class KeyBatches {
     private readonly keys: KeyStore,
     wait: number,
   ) {
-    this.calls = new Gather((batch) => this.send(batch), { wait, weigh });
+    this.calls = new Batcher((batch) => this.send(batch), { wait, weigh });
   }
 
   reserve(reservation: Reservation): Promise<Reserved> {

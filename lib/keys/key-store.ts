@@ -1,6 +1,6 @@
 import type { Answer } from '../response/answer.js';
 import type { Database } from '../postgres/database.js';
-import { Failed } from '../postgres/gather.js';
+import { Failed } from '../postgres/batcher.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import {
   finishSql,

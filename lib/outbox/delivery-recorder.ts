@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../error-line.js';
-import { Gather } from '../postgres/gather.js';
+import { Batcher } from '../postgres/batcher.js';
 import { persist } from '../postgres/retries.js';
 import type { Delivery, DeliveryOutcome } from './delivery.js';
 import { describeFailure, pauseAfter } from './failure.js';
@@ -10,14 +10,14 @@ import type { MessageLease, OutboxStore } from './outbox-store.js';
 export class DeliveryRecorder {
   private readonly logger = new Logger('Outbox');
   /** Bounded by what is under way; each item is two ids. */
-  private readonly delivered: Gather<MessageLease, boolean>;
+  private readonly delivered: Batcher<MessageLease, boolean>;
 
   constructor(
     private readonly store: OutboxStore,
     private readonly maxAttempts: number,
     private readonly lease: number,
   ) {
-    this.delivered = new Gather(
+    this.delivered = new Batcher(
       async (leases) => {
         const ours = await store.delivered(leases);
         return leases.map(({ id }) => ours.has(id));

@@ -1,9 +1,9 @@
-import { Gather } from '../postgres/gather.js';
+import { Batcher } from '../postgres/batcher.js';
 import type { PhaseEntry, PhaseStore, RecordedEntry } from './phase-store.js';
 import { throwWithoutValues } from './without-values.js';
 
 /** A request has one phase at a time, so that fewer calls come together here than for keys. */
-const FLIGHTS = 1;
+const CONCURRENCY = 1;
 
 /** About what an entry takes in a statement besides its request or result. */
 const OVERHEAD = 300;
@@ -13,14 +13,14 @@ const OVERHEAD = 300;
  * process: some begin while others end, and they travel together.
  */
 export class PhaseBatches {
-  private readonly entries: Gather<PhaseEntry, RecordedEntry | undefined>;
+  private readonly entries: Batcher<PhaseEntry, RecordedEntry | undefined>;
 
   /** @param wait how long an entry waits for its statement to be sent, in milliseconds */
   constructor(phases: PhaseStore, wait: number) {
-    this.entries = new Gather((entries) => phases.record(entries).catch(throwWithoutValues), {
+    this.entries = new Batcher((entries) => phases.record(entries).catch(throwWithoutValues), {
       wait,
       weigh,
-      flights: FLIGHTS,
+      concurrency: CONCURRENCY,
     });
   }
 

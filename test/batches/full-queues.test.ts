@@ -12,7 +12,7 @@ import { RESERVE } from '../support/store-statements.js';
 const QUEUE = 3;
 
 /** No further statement leaves before one of them is back, however late they are. */
-const MOST_FLIGHTS = 4;
+const MOST_CONCURRENT = 4;
 
 forEachPlatform((platform) => {
   const routes = new PolicyRoutes({ orders: {} });
@@ -37,12 +37,12 @@ forEachPlatform((platform) => {
   it('a request that finds the queue full gets 503, and memory does not grow', async () => {
     routes.answers((execution) => ({ execution }));
     const held: Held[] = [];
-    const flights: Promise<Received>[] = [];
+    const statements: Promise<Received>[] = [];
     // The third leaves when the first is late, and so on.
-    while (held.length < MOST_FLIGHTS) {
+    while (held.length < MOST_CONCURRENT) {
       const statement = app.proxy.holdStatement(RESERVE);
       held.push(statement);
-      flights.push(order(`flight-${held.length}`));
+      statements.push(order(`statement-${held.length}`));
       await statement.reached;
     }
 
@@ -59,11 +59,11 @@ forEachPlatform((platform) => {
 
     expect(accepted.map(({ status }) => status)).toEqual(Array(QUEUE).fill(201));
     for (const answer of refused) expectRetryable(answer, 503, 'store_unavailable');
-    for (const flight of flights) expect((await flight).status).toBe(201);
-    expect(routes.executions).toBe(QUEUE + MOST_FLIGHTS);
+    for (const statement of statements) expect((await statement).status).toBe(201);
+    expect(routes.executions).toBe(QUEUE + MOST_CONCURRENT);
 
     // Nothing is left of those that were refused: each one can simply be sent again.
     for (let i = 0; i < 3 * QUEUE; i++) expect((await order(`crowd-${i}`)).status).toBe(201);
-    expect(routes.executions).toBe(3 * QUEUE + MOST_FLIGHTS);
+    expect(routes.executions).toBe(3 * QUEUE + MOST_CONCURRENT);
   });
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Failed } from '../../lib/postgres/gather.js';
+import { Failed } from '../../lib/postgres/batcher.js';
 import type { Ending, FoundKey, KeyStore, Reservation } from '../../lib/keys/key-store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';

@@ -9,7 +9,7 @@ import { openKeyStore, reservationOf } from '../support/key-store.js';
 
 const { DATABASE = '' } = process.env;
 
-/** So many at once, as from several flights and several processes of an application. */
+/** So many at once, as from several statements and several processes of an application. */
 const LANES = 4;
 
 /** Each batch shares keys with those before and after it. */

@@ -1,44 +1,44 @@
 import { isConnectionLoss } from './database-errors.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
 
-export interface GatherOptions<In> {
+export interface BatcherOptions<In> {
   /** The most items of one statement. @default 64 */
   size?: number;
-  /** The most bytes of one statement; a single item above it travels by itself. @default 262144 (256 KiB) */
+  /** The most bytes of one statement; a larger item is sent by itself. @default 262144 (256 KiB) */
   bytes?: number;
   /** The most items that wait. Beyond it, requests are refused rather than memory filled. @default 5000 */
   queue?: number;
-  /** The longest that an item waits for its departure, in milliseconds. @default for ever */
+  /** The longest that an item waits to be sent, in milliseconds. @default for ever */
   wait?: number;
   weigh: (item: In) => number;
   /**
    * How many statements may be on their way while none is late. With two, one is
    * in the database while the results of the other are dealt with. @default 2
    */
-  flights?: number;
+  concurrency?: number;
 }
 
-/** About what one round trip carries without the database noticing the difference. */
+/** About what one statement can hold before the database takes noticeably longer for it. */
 const SIZE = 64;
 const BYTES = 256 * 1024;
 
 /** A few seconds of a busy process; whoever comes later would be timed out anyway. */
 const QUEUE = 5_000;
 
-/** A flight that takes longer has met a lock or a slow disk: others need not wait for it. */
+/** A statement that takes longer has met a lock or a slow disk: others need not wait for it. */
 const PATIENCE = 100;
 
-const FLIGHTS = 2;
+const CONCURRENCY = 2;
 
 /** Connections that one kind of statement may take from the application at most. */
-const MOST_FLIGHTS = 4;
+const MOST_CONCURRENT = 4;
 
 /** What became of one item whose statement as a whole succeeded. */
 export class Failed {
   constructor(readonly error: unknown) {}
 }
 
-interface Passenger<In, Out> {
+interface PendingCall<In, Out> {
   item: In;
   alone: boolean;
   since: number;
@@ -47,23 +47,23 @@ interface Passenger<In, Out> {
 }
 
 /**
- * Lets concurrent calls travel together: those that the event loop brings in one
- * turn, and those that come while statements are on their way, leave as one
- * multi-row statement. A call that finds nothing on its way leaves at the end of
- * its turn, so an idle process adds no waiting.
+ * Makes one multi-row statement of concurrent calls: those that one turn of the
+ * event loop brings, and those that come while statements are on their way. A call
+ * that finds none on its way is sent at the end of its turn, so an idle process
+ * adds no waiting.
  */
-export class Gather<In, Out> {
-  private waiting: Passenger<In, Out>[] = [];
-  private flights = 0;
-  /** Flights that others do not wait for any more. */
+export class Batcher<In, Out> {
+  private waiting: PendingCall<In, Out>[] = [];
+  private running = 0;
+  /** Statements that others do not wait for any more. */
   private late = 0;
   private watching = false;
-  private leaving = false;
+  private scheduled = false;
 
   /** @param send gets at least one item and returns one result for each, in order */
   constructor(
     private readonly send: (items: In[]) => Promise<(Out | Failed)[]>,
-    private readonly options: GatherOptions<In>,
+    private readonly options: BatcherOptions<In>,
   ) {}
 
   /** @param alone not together with others */
@@ -74,13 +74,13 @@ export class Gather<In, Out> {
         return;
       }
       this.waiting.push({ item, alone, since: performance.now(), resolve, reject });
-      this.departSoon();
+      this.sendSoon();
       this.watch();
     });
   }
 
   /**
-   * Refuses what has waited too long. Flights that are stuck end one by one, so
+   * Refuses what has waited too long. Statements that are stuck end one by one, so
    * without this a long queue would be answered long after its clients have left.
    */
   private watch(): void {
@@ -101,28 +101,28 @@ export class Gather<In, Out> {
     setTimeout(expire, oldest.since + wait - performance.now()).unref();
   }
 
-  /** When all that happens now has happened: others may be about to call, or be back from the last flight. */
-  private departSoon(): void {
-    if (this.leaving || !this.mayDepart()) return;
-    this.leaving = true;
+  /** At the end of the event loop's turn: others may be about to call, or have just got their results. */
+  private sendSoon(): void {
+    if (this.scheduled || !this.maySend()) return;
+    this.scheduled = true;
     setImmediate(() => {
-      this.leaving = false;
-      this.depart();
+      this.scheduled = false;
+      this.sendBatches();
     });
   }
 
-  private depart(): void {
-    while (this.mayDepart()) void this.fly(this.board());
+  private sendBatches(): void {
+    while (this.maySend()) void this.run(this.nextBatch());
   }
 
-  private mayDepart(): boolean {
-    const { waiting, flights, late } = this;
-    const most = this.options.flights ?? FLIGHTS;
-    return waiting.length > 0 && flights - late < most && flights < MOST_FLIGHTS;
+  private maySend(): boolean {
+    const { waiting, running, late } = this;
+    const most = this.options.concurrency ?? CONCURRENCY;
+    return waiting.length > 0 && running - late < most && running < MOST_CONCURRENT;
   }
 
-  /** A full load, in the order of arrival. */
-  private board(): Passenger<In, Out>[] {
+  /** As much as one statement may hold, in the order of the calls. */
+  private nextBatch(): PendingCall<In, Out>[] {
     const { size = SIZE, bytes = BYTES, weigh } = this.options;
     let weight = 0;
     let count = 0;
@@ -135,28 +135,28 @@ export class Gather<In, Out> {
     return this.waiting.splice(0, count);
   }
 
-  private async fly(passengers: Passenger<In, Out>[]): Promise<void> {
-    this.flights += 1;
+  private async run(calls: PendingCall<In, Out>[]): Promise<void> {
+    this.running += 1;
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
       this.late += 1;
-      this.depart();
+      this.sendBatches();
     }, PATIENCE);
     try {
-      await this.carry(passengers);
+      await this.execute(calls);
     } finally {
       clearTimeout(timer);
-      this.flights -= 1;
+      this.running -= 1;
       if (isLate) this.late -= 1;
-      this.departSoon();
+      this.sendSoon();
     }
   }
 
-  private async carry(passengers: Passenger<In, Out>[]): Promise<void> {
+  private async execute(calls: PendingCall<In, Out>[]): Promise<void> {
     try {
-      const results = await this.send(passengers.map(({ item }) => item));
-      passengers.forEach(({ resolve, reject }, index) => {
+      const results = await this.send(calls.map(({ item }) => item));
+      calls.forEach(({ resolve, reject }, index) => {
         const result = results[index]!;
         if (result instanceof Failed) reject(result.error);
         else resolve(result);
@@ -164,9 +164,9 @@ export class Gather<In, Out> {
     } catch (error) {
       // A row that the database refuses must not take its neighbours with it.
       // A lost connection concerns all of them, and each one asks again.
-      const refused = passengers.length > 1 && !isConnectionLoss(error) && !isTimeout(error);
-      if (!refused) return passengers.forEach(({ reject }) => reject(error));
-      await Promise.all(passengers.map((passenger) => this.carry([passenger])));
+      const refused = calls.length > 1 && !isConnectionLoss(error) && !isTimeout(error);
+      if (!refused) return calls.forEach(({ reject }) => reject(error));
+      await Promise.all(calls.map((call) => this.execute([call])));
     }
   }
 }

@@ -268,6 +268,9 @@ export class ForeignRun<R, T> {
 
   private unrecorded(error: unknown): unknown {
     this.stop('not_recorded');
+    ForeignRun.logger.error(
+      `The intent of phase "${this.place.name}" could not be recorded, so its call was not made: ${errorLine(error)}`,
+    );
     return error instanceof StoreUnavailableError
       ? new ServiceUnavailableException('The next step could not be recorded and was not begun.', {
           cause: error,

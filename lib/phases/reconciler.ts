@@ -14,7 +14,7 @@ export interface DoubtfulEffect {
   idempotencyKey: string;
   /** What `request` was when the call was first made. */
   request: unknown;
-  /** When the call was first made, on the database's clock. */
+  /** When the call was made, on the database's clock. If it was made several times, the last one. */
   startedAt: Date;
 }
 

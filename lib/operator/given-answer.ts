@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Answer } from '../response/answer.js';
+import { encodeBody, type EncodedBody } from '../response/encode-body.js';
 
 /** An answer that somebody gives in the handler's place. */
 export interface GivenAnswer {
@@ -17,9 +18,9 @@ export function answerFrom(given: GivenAnswer): Answer | string {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     return `status is ${String(status)}; use a whole number from 200 to 599.`;
   }
-  let encoded: { bytes: Buffer; type?: string };
+  let encoded: EncodedBody;
   try {
-    encoded = encode(body);
+    encoded = encodeBody(body);
     for (const [name, value] of Object.entries(headers)) {
       validateHeaderName(name);
       validateHeaderValue(name, value);
@@ -37,15 +38,4 @@ export function answerFrom(given: GivenAnswer): Answer | string {
     },
     body: encoded.bytes,
   };
-}
-
-function encode(body: unknown): { bytes: Buffer; type?: string } {
-  if (body === undefined) return { bytes: Buffer.alloc(0) };
-  if (body instanceof Uint8Array) return { bytes: Buffer.from(body) };
-  if (typeof body === 'string') {
-    return { bytes: Buffer.from(body), type: 'text/plain; charset=utf-8' };
-  }
-  const text = JSON.stringify(body) as string | undefined;
-  if (text === undefined) throw new TypeError(`body is a ${typeof body}`);
-  return { bytes: Buffer.from(text), type: 'application/json; charset=utf-8' };
 }

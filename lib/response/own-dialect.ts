@@ -2,6 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Logger } from '@nestjs/common';
 import { BurstLog } from '../telemetry/burst-log.js';
 import type { Answer } from './answer.js';
+import { encodeBody } from './encode-body.js';
 import type { DescribedProblem, ProblemAnswer } from './dialect.js';
 
 const logger = new Logger('IdempotencyModule');
@@ -49,7 +50,7 @@ function answerFrom(given: ProblemAnswer, problem: DescribedProblem): Answer {
       `status is ${String(status)}; use a whole number from 400 to 599, or clients take a refusal for a success.`,
     );
   }
-  const encoded = encode(body);
+  const encoded = encodeBody(body);
   return {
     status,
     headers: {
@@ -74,15 +75,4 @@ function checkedHeaders(headers: Record<string, string>): Record<string, string>
     checked[lower] = String(value);
   }
   return checked;
-}
-
-function encode(body: unknown): { bytes: Buffer; type?: string } {
-  if (body === undefined) return { bytes: Buffer.alloc(0) };
-  if (body instanceof Uint8Array) return { bytes: Buffer.from(body) };
-  if (typeof body === 'string') {
-    return { bytes: Buffer.from(body), type: 'text/plain; charset=utf-8' };
-  }
-  const text = JSON.stringify(body) as string | undefined;
-  if (text === undefined) throw new TypeError(`body is a ${typeof body}.`);
-  return { bytes: Buffer.from(text), type: 'application/json; charset=utf-8' };
 }

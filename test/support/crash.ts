@@ -8,27 +8,18 @@ import { send, type Sending } from './http.js';
  * @param point such as `reserved` or `charge_created:after_call`
  */
 export async function crashAt(point: string, url: string, sending: Sending): Promise<void> {
-  let die!: () => void;
-  const died = new Promise<void>((resolve) => (die = resolve));
-  const stopObserving = observeFaultPoints(({ name }) => {
-    if (name !== point) return;
-    die();
-    throw new SimulatedCrash(point);
-  });
   const client = new AbortController();
-  const answered = send(url, { ...sending, signal: client.signal }).then(({ status, text }) => {
-    throw new Error(`No crash at ${point}: the request was answered with ${status} ${text}`);
-  });
   try {
-    await Promise.race([died, answered]);
+    await crashIn(point, async () => {
+      const { status, text } = await send(url, { ...sending, signal: client.signal });
+      return `${status} ${text}`;
+    });
   } finally {
-    stopObserving();
     client.abort();
-    await answered.catch(() => undefined);
   }
 }
 
-/** The same for work of this process that no client asked for: it plays dead, and never ends. */
+/** The same for work of this process that no client asked for. It plays dead, and may never end. */
 export async function crashIn(point: string, work: () => Promise<unknown>): Promise<void> {
   let die!: () => void;
   const died = new Promise<void>((resolve) => (die = resolve));
@@ -37,13 +28,14 @@ export async function crashIn(point: string, work: () => Promise<unknown>): Prom
     die();
     throw new SimulatedCrash(point);
   });
-  const ended = work().then(() => {
-    throw new Error(`No crash at ${point}: the work came to its end.`);
+  const ended = work().then((result) => {
+    throw new Error(`No crash at ${point}: it ended with ${String(result)}`);
   });
+  // A client that has given up is told so by an error of its own.
+  ended.catch(() => undefined);
   try {
     await Promise.race([died, ended]);
   } finally {
     stopObserving();
-    ended.catch(() => undefined);
   }
 }

@@ -87,7 +87,7 @@ export type ReserveResult =
   | { kind: 'unread'; error: unknown };
 
 /** What came of an attempt to change a key that nobody runs. */
-export type Change =
+export type ChangeResult =
   | 'changed'
   /** Something happened to it since it was seen. */
   | 'outdated'
@@ -216,7 +216,7 @@ export class KeyStore {
    *
    * @param byWorker counts as one of the attempts that workers have
    */
-  takeOver(seen: SeenKey, owner: string, lease: number, byWorker = false): Promise<Change> {
+  takeOver(seen: SeenKey, owner: string, lease: number, byWorker = false): Promise<ChangeResult> {
     return this.change(
       seen,
       `(k.status IN ('failed_retryable', 'performed', 'pending') OR ${LAPSED})`,
@@ -229,7 +229,7 @@ export class KeyStore {
   }
 
   /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
-  declareUnknown(seen: SeenKey, errorCode: string): Promise<Change> {
+  declareUnknown(seen: SeenKey, errorCode: string): Promise<ChangeResult> {
     return this.change(
       seen,
       `(k.status = 'failed_retryable' OR ${LAPSED})`,
@@ -239,7 +239,7 @@ export class KeyStore {
   }
 
   /** Nobody runs it, and a retry or the completer may. */
-  release(seen: SeenKey): Promise<Change> {
+  release(seen: SeenKey): Promise<ChangeResult> {
     return this.change(
       seen,
       LAPSED,
@@ -249,7 +249,7 @@ export class KeyStore {
   }
 
   /** Workers have tried it often enough: it is left to its client and to people. */
-  giveUpOperation(seen: SeenKey): Promise<Change> {
+  giveUpOperation(seen: SeenKey): Promise<ChangeResult> {
     return this.change(
       seen,
       `k.status IN ('failed_retryable', 'pending')`,
@@ -267,17 +267,13 @@ export class KeyStore {
     condition: string,
     assignments: string,
     parameters: readonly unknown[] = [],
-  ): Promise<Change> {
+  ): Promise<ChangeResult> {
+    const matching = `SELECT k.id FROM ${this.keys} k
+         WHERE k.id = $1 AND k.owner = $2 AND k.attempt = $3
+           AND extract(epoch FROM k.locked_until) = $4::numeric AND ${condition}`;
     const [row] = await this.database.query<{ changed: boolean; matches: boolean }>(
-      `WITH matching AS (
-         SELECT k.id FROM ${this.keys} k
-         WHERE k.id = $1 AND k.owner = $2 AND k.attempt = $3
-           AND extract(epoch FROM k.locked_until) = $4::numeric AND ${condition}
-       ), free AS (
-         SELECT k.id FROM ${this.keys} k
-         WHERE k.id = $1 AND k.owner = $2 AND k.attempt = $3
-           AND extract(epoch FROM k.locked_until) = $4::numeric AND ${condition}
-         FOR NO KEY UPDATE SKIP LOCKED
+      `WITH matching AS (${matching}), free AS (
+         ${matching} FOR NO KEY UPDATE SKIP LOCKED
        ), changed AS (
          UPDATE ${this.keys} k SET ${assignments} FROM free WHERE k.id = free.id RETURNING k.id
        )

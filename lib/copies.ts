@@ -1,4 +1,4 @@
-import { IdempotencyConfigurationError } from './idempotency.errors.js';
+import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 
 /**
  * A process can hold this package more than once: as ES modules and as CommonJS,

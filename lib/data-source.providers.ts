@@ -2,8 +2,8 @@ import type { DynamicModule, FactoryProvider, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { IdempotencyConfigurationError } from './idempotency.errors.js';
-import { DATA_SOURCE } from './idempotency.tokens.js';
+import { IdempotencyConfigurationError } from './policy/configuration-error.js';
+import { DATA_SOURCE } from './tokens.js';
 
 /** The data source of this name, under a token of ours. */
 export function dataSourceProvider(name: string | undefined): Provider {

@@ -9,20 +9,20 @@ import {
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { Observable } from 'rxjs';
-import { errorFrames, errorLine } from './error-line.js';
+import { errorFrames, errorLine } from './telemetry/error-line.js';
 import { playDead } from './faults/fault-points.js';
-import { isIdempotent, isSafe } from './http-methods.js';
-import type { ResolvedPolicy } from './idempotency.policy.js';
+import { isIdempotent, isSafe } from './policy/http-methods.js';
+import type { ResolvedPolicy } from './policy/resolve-policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js';
-import { IMPORTED } from './idempotency.tokens.js';
+import { IMPORTED } from './tokens.js';
 import type { Attempt } from './keys/attempt.js';
 import { StoreUnavailableError } from './postgres/store-unavailable.error.js';
 import type { Decision } from './keys/decision.js';
 import { Recorder, type Recorded } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { missingModule } from './missing-module.js';
-import { closeJournal } from './phases/close-journal.js';
+import { closePhases } from './phases/close-phases.js';
 import { PhaseJournal } from './phases/phase-journal.js';
 import { aroundPhasedRoute, withoutConnection } from './phases/phase-refusals.js';
 import { TransactionWatch } from './phases/transaction-watch.js';
@@ -30,21 +30,21 @@ import { customFingerprint, fingerprint as fingerprintOf } from './request/finge
 import { keptRequest, pathOf } from './request/kept-request.js';
 import { describeRequest, routeOnHost, type IncomingRequest } from './request/incoming-request.js';
 import { readKey } from './request/key-header.js';
-import { OpenTransactions } from './request/open-transactions.js';
-import { requestContext, type RequestContext } from './request/request-context.js';
+import { OpenTransactions } from './phases/open-transactions.js';
+import { requestContext, type RequestContext } from './phases/request-context.js';
 import { readScope } from './request/scope.js';
-import type { Answer, ObservedAnswer, Verdict } from './response/answer.js';
+import type { Answer, ObservedAnswer, Verdict } from './answers/answer.js';
 import { answered } from './response/answered.js';
 import type { Client } from './response/client.js';
 import { HandlerEnd } from './response/handler-end.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
-import { StatusLocation } from './response/status-location.js';
-import { acceptedAnswer } from './response/accepted.js';
-import { RefusalLog } from './response/refusal-log.js';
-import { keyMissing, problemOf, refusalOf, storeUnavailable } from './response/refusals.js';
-import type { IdempotencyProblem } from './response/problems.js';
-import { renderProblem } from './response/render-problem.js';
-import { finalHeaders, replayOf } from './response/replay.js';
+import { StatusLocation } from './background/status-location.js';
+import { acceptedAnswer } from './answers/accepted.js';
+import { RefusalLog } from './keys/refusal-log.js';
+import { keyMissing, problemOf, refusalOf, storeUnavailable } from './keys/refusal.js';
+import type { IdempotencyProblem } from './answers/problems.js';
+import { renderProblem } from './answers/render-problem.js';
+import { finalHeaders, replayOf } from './answers/replay.js';
 import { endOfTurn } from './turn.js';
 
 /** On a request that has passed: a second copy of the interceptor on a route has nothing to do. */
@@ -185,7 +185,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
    */
   private untilIdle(context: RequestContext): Promise<void> | undefined {
     const { handler } = context.attempt ?? {};
-    return handler ? handler.then(() => closeJournal(context)) : closeJournal(context);
+    return handler ? handler.then(() => closePhases(context)) : closePhases(context);
   }
 
   private settle(attempt: Attempt, observed: ObservedAnswer, route: string): Promise<Verdict> {

@@ -11,12 +11,12 @@ import {
 import { ApplicationConfig, DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { Maintenance } from './background/maintenance.js';
-import { Operations } from './background/resumable.js';
+import { Operations } from './phases/resumable.js';
 import { statusController } from './background/status.controller.js';
 import { checkStatusOptions } from './background/status.options.js';
 import { dataSourceProvider, entityModule } from './data-source.providers.js';
 import { refuseOtherCopies } from './copies.js';
-import { IdempotencyConfigurationError } from './idempotency.errors.js';
+import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import {
   ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,
@@ -26,14 +26,15 @@ import type { IdempotencyModuleExtras } from './idempotency.options.js';
 import { exported, providers } from './idempotency.providers.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
-import { DATA_SOURCE, SCHEMA } from './idempotency.tokens.js';
+import { DATA_SOURCE, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Reservations } from './keys/reservations.js';
-import { checkSchema } from './keys/schema-check.js';
-import { entitiesIn } from './keys/tables.js';
+import { checkSchema } from './schema/schema-check.js';
+import { entitiesIn } from './schema/entities.js';
 import { OuterInterceptors } from './outer-interceptors.js';
-import { ASYNC_NAMES, OPTION_NAMES, refuseUnknownNames } from './option-names.js';
+import { ASYNC_NAMES, OPTION_NAMES } from './option-names.js';
+import { refuseUnknownNames } from './policy/unknown-names.js';
 import { CommitWatch } from './outbox/commit-watch.js';
 import { OutboxHandlers } from './outbox/outbox-handlers.js';
 import { ForeignCallGuard } from './phases/foreign-call-guard.js';
@@ -41,7 +42,7 @@ import { Reconcilers } from './phases/reconciler.js';
 import { StrayWriteGuard } from './phases/stray-write-guard.js';
 import { TransactionWatch } from './phases/transaction-watch.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
-import { StatusLocation } from './response/status-location.js';
+import { StatusLocation } from './background/status-location.js';
 
 @Module({})
 export class IdempotencyModule

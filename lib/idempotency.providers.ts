@@ -1,23 +1,25 @@
 import type { Provider } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { backgroundProviders } from './background/background.providers.js';
+import { backgroundProviders } from './background.providers.js';
 import { Maintenance } from './background/maintenance.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
-import { DATA_SOURCE, IMPORTED, SCHEMA } from './idempotency.tokens.js';
+import { DATA_SOURCE, IMPORTED, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
-import { FinishedKeys } from './keys/finished-keys.js';
+import { ReplayCache } from './keys/replay-cache.js';
 import { KeyBatches } from './keys/key-batches.js';
+import { RecordedPhases } from './keys/recorded-phases.js';
+import { ScopeReader } from './request/scope.js';
 import { KeyStore } from './keys/key-store.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Recorder } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
-import { WaitingRoom } from './keys/waiting-room.js';
+import { WaitingRequests } from './keys/waiting-requests.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
-import { operatorProviders } from './operator/operator.providers.js';
+import { operatorProviders } from './operator.providers.js';
 import { Outbox } from './outbox/outbox.js';
 import { OuterInterceptors } from './outer-interceptors.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
@@ -25,11 +27,11 @@ import { PhaseBatches } from './phases/phase-batches.js';
 import { PhaseStore } from './phases/phase-store.js';
 import { PhaseTransactions } from './phases/phase-transactions.js';
 import { Reconcilers } from './phases/reconciler.js';
-import type { ObservedAnswer } from './response/answer.js';
+import type { ObservedAnswer } from './answers/answer.js';
 import { TransactionWatch } from './phases/transaction-watch.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
-import { pickReplayHeaders, replayHeaderNames } from './response/replay-headers.js';
-import { StatusLocation } from './response/status-location.js';
+import { pickReplayHeaders, replayHeaderNames } from './answers/replay-headers.js';
+import { StatusLocation } from './background/status-location.js';
 
 /** What does not depend on the options. The interceptor is built in the user's modules, so all it needs is exported. */
 export const providers: Provider[] = [
@@ -45,18 +47,16 @@ export const providers: Provider[] = [
       new Database(dataSource, settings.storeTimeout, schema, settings.preparedStatements),
     inject: [DATA_SOURCE, IdempotencySettings, SCHEMA],
   },
-  { provide: KeyStore, useFactory: (db: Database) => new KeyStore(db), inject: [Database] },
-  { provide: PhaseStore, useFactory: (db: Database) => new PhaseStore(db), inject: [Database] },
   {
-    provide: LeaseKeeper,
-    useFactory: (keys: KeyStore) => new LeaseKeeper(keys),
-    inject: [KeyStore],
+    provide: ScopeReader,
+    useFactory: ({ scope }: IdempotencySettings) => new ScopeReader(scope),
+    inject: [IdempotencySettings],
   },
-  {
-    provide: WaitingRoom,
-    useFactory: (keys: KeyStore) => new WaitingRoom(keys),
-    inject: [KeyStore],
-  },
+  KeyStore,
+  RecordedPhases,
+  PhaseStore,
+  LeaseKeeper,
+  WaitingRequests,
   {
     provide: KeyBatches,
     useFactory: (keys: KeyStore, { storeTimeout }: IdempotencySettings) =>
@@ -64,9 +64,9 @@ export const providers: Provider[] = [
     inject: [KeyStore, IdempotencySettings],
   },
   {
-    provide: FinishedKeys,
+    provide: ReplayCache,
     useFactory: ({ replayCache: { ttl, maxBytes } }: IdempotencySettings) =>
-      new FinishedKeys(ttl, maxBytes),
+      new ReplayCache(ttl, maxBytes),
     inject: [IdempotencySettings],
   },
   {
@@ -74,10 +74,10 @@ export const providers: Provider[] = [
     useFactory: (
       keys: KeyStore,
       batches: KeyBatches,
-      finished: FinishedKeys,
-      phases: PhaseStore,
+      finished: ReplayCache,
+      phases: RecordedPhases,
       leases: LeaseKeeper,
-      room: WaitingRoom,
+      room: WaitingRequests,
       settings: IdempotencySettings,
       maintenance: Maintenance,
     ) =>
@@ -87,10 +87,10 @@ export const providers: Provider[] = [
     inject: [
       KeyStore,
       KeyBatches,
-      FinishedKeys,
-      PhaseStore,
+      ReplayCache,
+      RecordedPhases,
       LeaseKeeper,
-      WaitingRoom,
+      WaitingRequests,
       IdempotencySettings,
       Maintenance,
     ],
@@ -101,7 +101,7 @@ export const providers: Provider[] = [
       keys: KeyStore,
       batches: KeyBatches,
       leases: LeaseKeeper,
-      room: WaitingRoom,
+      room: WaitingRequests,
       settings: IdempotencySettings,
       maintenance: Maintenance,
     ) => {
@@ -110,7 +110,7 @@ export const providers: Provider[] = [
       const wakeWorkers = () => maintenance.wake('completer');
       return new Recorder(keys, batches, leases, room, pickHeaders, wakeWorkers);
     },
-    inject: [KeyStore, KeyBatches, LeaseKeeper, WaitingRoom, IdempotencySettings, Maintenance],
+    inject: [KeyStore, KeyBatches, LeaseKeeper, WaitingRequests, IdempotencySettings, Maintenance],
   },
   {
     provide: TransactionWatch,

@@ -6,12 +6,14 @@ import {
   SSE_METADATA,
 } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { isSafe, methodName } from './http-methods.js';
-import { IdempotencyConfigurationError } from './idempotency.errors.js';
-import { checkLease, resolvePolicy, type ResolvedPolicy } from './idempotency.policy.js';
+import { isSafe, methodName } from './policy/http-methods.js';
+import { IdempotencyConfigurationError } from './policy/configuration-error.js';
+import { checkLease, resolvePolicy, type ResolvedPolicy } from './policy/resolve-policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { hasOwnPolicy, isCovered, isForClass, policyOf } from './idempotent.metadata.js';
-import { OPTION_NAMES, POLICY_NAMES, refuseUnknownNames } from './option-names.js';
+import { OPTION_NAMES } from './option-names.js';
+import { POLICY_NAMES } from './policy/policy.js';
+import { refuseUnknownNames } from './policy/unknown-names.js';
 import { misplacedOn, misplacedOnClass } from './misplaced-decorators.js';
 
 /** An idempotent route, with all that can be known before the first request. */

@@ -1,22 +1,16 @@
 import { inspect } from 'node:util';
 import { resolveMaintenance, type MaintenanceSettings } from './background/maintenance.settings.js';
-import { IdempotencyConfigurationError } from './idempotency.errors.js';
-import type {
-  IdempotencyModuleOptions,
-  IdempotencyPolicy,
-  ScopeOption,
-} from './idempotency.options.js';
-import { checkLease, resolvePolicy, timerMilliseconds } from './idempotency.policy.js';
-import {
-  EXTRA_NAMES,
-  OPTION_NAMES,
-  refuseUnknownNames,
-  REPLAY_CACHE_NAMES,
-} from './option-names.js';
+import { IdempotencyConfigurationError } from './policy/configuration-error.js';
+import type { IdempotencyModuleOptions } from './idempotency.options.js';
+import type { IdempotencyPolicy } from './policy/policy.js';
+import type { ScopeOption } from './request/scope.js';
+import { refuseUnknownNames } from './policy/unknown-names.js';
+import { checkLease, resolvePolicy, timerMilliseconds } from './policy/resolve-policy.js';
+import { EXTRA_NAMES, OPTION_NAMES, REPLAY_CACHE_NAMES } from './option-names.js';
 import { resolveOutbox, type OutboxSettings } from './outbox/outbox.settings.js';
 import { UsageGuard } from './phases/usage-guard.js';
-import type { Dialect } from './response/dialect.js';
-import { forbiddenReplayHeaders } from './response/replay-headers.js';
+import type { Dialect } from './answers/dialect.js';
+import { forbiddenReplayHeaders } from './answers/replay-headers.js';
 
 const WHERE = 'forRoot options';
 

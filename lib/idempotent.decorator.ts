@@ -1,12 +1,12 @@
 import { UseInterceptors } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
-import type { IdempotencyPolicy } from './idempotency.options.js';
+import type { IdempotencyPolicy } from './policy/policy.js';
 import { isCovered, isForClass, markCovered, setPolicy } from './idempotent.metadata.js';
 import type { Attempt } from './keys/attempt.js';
-import { PhaseUsageError } from './phases/phase-errors.js';
-import { OpenTransactions } from './request/open-transactions.js';
-import { requestContext } from './request/request-context.js';
+import { PhaseUsageError } from './policy/phase-errors.js';
+import { OpenTransactions } from './phases/open-transactions.js';
+import { requestContext } from './phases/request-context.js';
 
 type Handler = (...args: any[]) => unknown;
 

@@ -1,6 +1,6 @@
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
-import { isIdempotent, isSafe, methodName } from './http-methods.js';
-import type { IdempotencyPolicy } from './idempotency.options.js';
+import { isIdempotent, isSafe, methodName } from './policy/http-methods.js';
+import type { IdempotencyPolicy } from './policy/policy.js';
 
 const POLICY = Symbol('nestjs-atomic-idempotency:policy');
 const COVERED = Symbol('nestjs-atomic-idempotency:covered');

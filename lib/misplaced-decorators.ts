@@ -1,5 +1,5 @@
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
-import { IdempotencyConfigurationError } from './idempotency.errors.js';
+import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 
 /**
  * Marks of other kinds of handlers, by the names of their metadata: the packages

@@ -1,6 +1,6 @@
 import type { ModulesContainer } from '@nestjs/core';
-import { IdempotencyConfigurationError } from './idempotency.errors.js';
-import { IMPORTED } from './idempotency.tokens.js';
+import { IdempotencyConfigurationError } from './policy/configuration-error.js';
+import { IMPORTED } from './tokens.js';
 
 /** `@Idempotent()` builds its interceptor in the module of the controller, which does not see ours. */
 export function missingModule(

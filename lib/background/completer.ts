@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import type { KeyStore } from '../keys/key-store.js';
-import type { MaintenanceStore, OpenOperation } from '../keys/maintenance-store.js';
+import type { CompleterStore, OpenOperation } from './completer-store.js';
 import type { Work } from './job.js';
 import type { OperationRunner } from './operation-runner.js';
-import type { Operations } from './resumable.js';
+import type { Operations } from '../phases/resumable.js';
 
 /**
  * Completes operations whose client did not come back, or was told not to wait.
@@ -20,7 +20,7 @@ export class Completer implements Work {
 
   /** @param wake asks for another run, because there is room and maybe work */
   constructor(
-    private readonly store: MaintenanceStore,
+    private readonly store: CompleterStore,
     private readonly keys: KeyStore,
     private readonly operations: Operations,
     private readonly runner: OperationRunner,

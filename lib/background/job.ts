@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 
 /** A failing job is tried ever more rarely, but at least this often: the cause may be gone by then. */
 const LONGEST_PAUSE = 5 * 60_000;

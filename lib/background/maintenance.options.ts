@@ -1,4 +1,5 @@
-import type { Duration } from '../duration.js';
+import type { Duration } from '../policy/duration.js';
+import type { Names } from '../policy/unknown-names.js';
 
 /** How often a job looks for work, and how much it takes at a time. */
 export interface JobOptions {
@@ -33,3 +34,18 @@ export interface MaintenanceOptions {
    */
   outbox?: false | JobOptions;
 }
+
+const JOB_NAMES = { interval: true, maxInterval: true, batch: true } satisfies Names<JobOptions>;
+
+/** The names of each job's options. */
+export const MAINTENANCE_NAMES = {
+  sweeper: JOB_NAMES,
+  reaper: JOB_NAMES,
+  completer: { ...JOB_NAMES, maxAttempts: true },
+  reconciler: { ...JOB_NAMES, maxAttempts: true },
+  outbox: JOB_NAMES,
+} satisfies {
+  [Job in keyof Required<MaintenanceOptions>]: Names<
+    Exclude<MaintenanceOptions[Job], false | undefined>
+  >;
+};

@@ -1,6 +1,7 @@
-import { IdempotencyConfigurationError } from '../idempotency.errors.js';
-import { timerMilliseconds } from '../idempotency.policy.js';
-import { MAINTENANCE_NAMES, refuseUnknownNames } from '../option-names.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
+import { timerMilliseconds } from '../policy/resolve-policy.js';
+import { MAINTENANCE_NAMES } from './maintenance.options.js';
+import { refuseUnknownNames } from '../policy/unknown-names.js';
 import type { JobPace } from './job.js';
 import type { JobOptions, MaintenanceOptions } from './maintenance.options.js';
 

@@ -1,31 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { mortal } from '../faults/fault-points.js';
-import type { ResolvedPolicy } from '../idempotency.policy.js';
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import { Attempt } from '../keys/attempt.js';
 import { whyNotResumable } from '../keys/decision.js';
 import type { KeyStore } from '../keys/key-store.js';
 import type { LeaseKeeper } from '../keys/lease-keeper.js';
-import type { OpenOperation } from '../keys/maintenance-store.js';
+import type { RecordedPhases } from '../keys/recorded-phases.js';
+import type { OpenOperation } from './completer-store.js';
 import { persist } from '../postgres/retries.js';
-import type { WaitingRoom } from '../keys/waiting-room.js';
-import { fromJson, toJson } from '../phases/json.js';
-import { closeJournal } from '../phases/close-journal.js';
+import type { WaitingRequests } from '../keys/waiting-requests.js';
+import type { ErrorCode } from '../schema/error-code.js';
+import { fromJson, toJson } from '../schema/json.js';
+import { closePhases } from '../phases/close-phases.js';
 import { PhaseJournal } from '../phases/phase-journal.js';
 import type { OperationOutcome, PhaseStore } from '../phases/phase-store.js';
 import { isDefinite, rejectionOf } from '../phases/rejection.js';
 import type { UsageGuard } from '../phases/usage-guard.js';
-import { OpenTransactions } from '../request/open-transactions.js';
-import { requestContext, type RequestContext } from '../request/request-context.js';
-import { resumeIn } from './completer.options.js';
-import type { Operations } from './resumable.js';
+import { OpenTransactions } from '../phases/open-transactions.js';
+import { requestContext, type RequestContext } from '../phases/request-context.js';
+import { resumeIn } from '../keys/resume-pause.js';
+import type { Operations } from '../phases/resumable.js';
 
 export interface OperationTools {
   keys: KeyStore;
   phases: PhaseStore;
+  recordedPhases: RecordedPhases;
   leases: LeaseKeeper;
-  waitingRoom: WaitingRoom;
+  waitingRequests: WaitingRequests;
   operations: Operations;
 }
 
@@ -46,7 +49,7 @@ export class OperationRunner {
 
   /** Resolves when the attempt has ended, or has lost its key to another one. */
   async run(key: OpenOperation): Promise<void> {
-    const { leases, waitingRoom } = this.tools;
+    const { leases, waitingRequests } = this.tools;
     leases.deciding();
     const attempt = await this.take(key).finally(() => leases.decided());
     if (!attempt) return;
@@ -54,14 +57,14 @@ export class OperationRunner {
       await untilLost(attempt, () => mortal(() => this.attempt(attempt, key)));
     } finally {
       leases.drop(attempt);
-      waitingRoom.wake(attempt.owner);
+      waitingRequests.wake(attempt.owner);
     }
   }
 
   /** Undefined: somebody else has it, or its outcome is unknown. */
   private async take(key: OpenOperation): Promise<Attempt | undefined> {
-    const { keys, phases, leases } = this.tools;
-    const recorded = await phases.load(key.id);
+    const { keys, recordedPhases, leases } = this.tools;
+    const recorded = await recordedPhases.of(key.id);
     const why = whyNotResumable(key, recorded, { onAbandoned: 'resume' });
     if (why !== undefined) {
       await keys.declareUnknown(key, why);
@@ -121,7 +124,7 @@ export class OperationRunner {
     try {
       return await requestContext.run(context, () => this.tools.operations.run(operation, input));
     } finally {
-      await closeJournal(context);
+      await closePhases(context);
     }
   }
 
@@ -196,7 +199,7 @@ async function untilLost(attempt: Attempt, work: () => Promise<void>): Promise<v
 }
 
 /** What an operator finds it by. That it was given up is said whatever else there is to say. */
-function errorCodeOf({ doubt }: Attempt, exhausted: boolean): string {
+function errorCodeOf({ doubt }: Attempt, exhausted: boolean): ErrorCode {
   if (doubt && !doubt.repeatable) return 'in_doubt';
   if (exhausted) return 'attempts_exhausted';
   return doubt ? 'in_doubt' : 'operation_failed';

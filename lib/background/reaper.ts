@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { errorCode } from '../postgres/database-errors.js';
-import type { Fate, ReapedKey, ReaperStore } from '../keys/reaper-store.js';
-import type { Answer } from '../response/answer.js';
+import type { Fate, ReapedKey, ReaperStore } from './reaper-store.js';
+import type { Answer } from '../answers/answer.js';
 
 /** What a row of the user's can do: hold a lock for long (55P03), or insist on its reference (class 23). */
 const OF_ONE_ROW = /^(55P03|23)/;
@@ -27,8 +27,8 @@ export class Reaper {
 
   constructor(
     private readonly store: ReaperStore,
-    /** What an abandoned request is answered with. */
-    private readonly abandoned: Answer,
+    /** What a request that nobody finished is answered with. */
+    private readonly unfinished: Answer,
     /** There is something for another job. */
     private readonly wake: (job: 'completer' | 'reconciler') => void,
   ) {}
@@ -37,7 +37,7 @@ export class Reaper {
     const choice = { limit: batch, from: this.from, except: [...this.stuck.keys()] };
     let reaped: ReapedKey[];
     try {
-      reaped = await this.store.reap(choice, this.abandoned);
+      reaped = await this.store.reap(choice, this.unfinished);
     } catch (error) {
       if (!OF_ONE_ROW.test(errorCode(error) ?? '')) throw error;
       reaped = await this.reapAround(await this.store.due(choice));
@@ -52,7 +52,7 @@ export class Reaper {
   private async reapAround(ids: readonly string[]): Promise<ReapedKey[]> {
     if (ids.length === 0) return [];
     try {
-      return await this.store.reap({ ids }, this.abandoned);
+      return await this.store.reap({ ids }, this.unfinished);
     } catch (error) {
       if (!OF_ONE_ROW.test(errorCode(error) ?? '')) throw error;
       if (ids.length === 1) {

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
-import { IdempotencyConfigurationError } from '../idempotency.errors.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 
 type Guard = CanActivate | Type<CanActivate>;
 type GuardOf = (context: ExecutionContext) => CanActivate | Promise<CanActivate>;

@@ -13,10 +13,9 @@ import {
   type ExecutionContext,
   type Type,
 } from '@nestjs/common';
-import { IdempotencySettings } from '../idempotency.settings.js';
-import { MaintenanceStore, type KeyProgress } from '../keys/maintenance-store.js';
-import { readScope } from '../request/scope.js';
-import { IdempotencyProblem } from '../response/problems.js';
+import { StatusStore, type KeyProgress } from './status-store.js';
+import { ScopeReader } from '../request/scope.js';
+import { IdempotencyProblem } from '../answers/problems.js';
 import { statusGuard } from './status-guard.js';
 
 const CurrentContext = createParamDecorator((_: unknown, context: ExecutionContext) => context);
@@ -38,8 +37,8 @@ export function statusController(
   @UseGuards(statusGuard(guards))
   class IdempotencyStatusController {
     constructor(
-      @Inject(IdempotencySettings) private readonly settings: IdempotencySettings,
-      @Inject(MaintenanceStore) private readonly store: MaintenanceStore,
+      @Inject(ScopeReader) private readonly scopes: ScopeReader,
+      @Inject(StatusStore) private readonly store: StatusStore,
     ) {}
 
     @Get(':id')
@@ -57,7 +56,7 @@ export function statusController(
 
     private async callerOf(request: unknown, context: ExecutionContext): Promise<string> {
       try {
-        return await readScope(this.settings.scope, request, context, NAME_THE_GUARDS);
+        return await this.scopes.read(request, context, NAME_THE_GUARDS);
       } catch (error) {
         if (!(error instanceof IdempotencyProblem)) throw error;
         throw new ForbiddenException('The server could not tell who asks for this operation.');

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import type { CanActivate, Type } from '@nestjs/common';
-import { IdempotencyConfigurationError } from '../idempotency.errors.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 
 /** The part of the options that the status route is made of. */
 export interface StatusOptions {

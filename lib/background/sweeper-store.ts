@@ -1,7 +1,8 @@
-import type { Database } from '../postgres/database.js';
-import type { SeenKey } from '../keys/key-store.js';
-import type { KeyStatus } from '../keys/key-status.js';
-import { SEEN } from '../keys/maintenance-store.js';
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import type { SeenKey } from '../keys/seen-key.js';
+import { SEEN } from '../keys/seen-key.js';
+import type { KeyStatus } from '../schema/key-status.js';
 
 /** A key whose attempt gave no sign of life for the length of its lease. */
 export interface LapsedKey extends SeenKey {
@@ -30,6 +31,7 @@ const SETTLING_TIME = '60 seconds';
 const JOB = 'sweeper';
 
 /** The statements of the sweeper. */
+@Injectable()
 export class SweeperStore {
   private readonly keys: string;
   private readonly jobs: string;

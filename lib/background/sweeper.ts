@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { whyNotResumable } from '../keys/decision.js';
 import type { KeyStore } from '../keys/key-store.js';
-import type { PhaseStore } from '../phases/phase-store.js';
+import type { RecordedPhases } from '../keys/recorded-phases.js';
 import type { Work } from './job.js';
 import type { LapsedKey, SweeperStore } from './sweeper-store.js';
 
@@ -28,7 +28,7 @@ export class Sweeper implements Work {
   constructor(
     private readonly store: SweeperStore,
     private readonly keys: KeyStore,
-    private readonly phases: PhaseStore,
+    private readonly phases: RecordedPhases,
     /** For how long a walk need not be repeated by another process, in milliseconds. */
     private readonly claim: number,
     /** There is something to complete. */
@@ -72,7 +72,7 @@ export class Sweeper implements Work {
   }
 
   private async sweep(key: LapsedKey): Promise<void> {
-    const phases = await this.phases.load(key.id);
+    const phases = await this.phases.of(key.id);
     const why = whyNotResumable(key, phases, { onAbandoned: key.onAbandoned ?? 'unknown' });
     const change = await (why === undefined
       ? this.keys.release(key)

@@ -1,5 +1,5 @@
-import type { ResolvedPolicy } from '../idempotency.policy.js';
-import type { PhaseRecord } from '../phases/phase-record.js';
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import type { PhaseRecord } from '../schema/phase-record.js';
 import type { Lease, Reservation } from './key-store.js';
 
 /** One run of one key by this process: what it knows about itself, from reservation to recording. */

@@ -1,6 +1,7 @@
-import type { ResolvedPolicy } from '../idempotency.policy.js';
-import type { PhaseRecord } from '../phases/phase-record.js';
-import type { Answer } from '../response/answer.js';
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import type { PhaseRecord } from '../schema/phase-record.js';
+import type { Answer } from '../answers/answer.js';
+import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { FoundKey } from './key-store.js';
 
@@ -96,7 +97,7 @@ export function whyNotResumable(
   key: Pick<FoundKey, 'status' | 'operation'>,
   phases: readonly PhaseRecord[],
   policy: Pick<ResolvedPolicy, 'onAbandoned'>,
-): string | undefined {
+): ErrorCode | undefined {
   const doubt = phases.find((phase) => phase.state === 'intended');
   if (doubt) {
     if (doubt.inDoubt === 'stop') return 'in_doubt';

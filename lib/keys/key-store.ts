@@ -1,5 +1,6 @@
-import type { Answer } from '../response/answer.js';
-import type { Database } from '../postgres/database.js';
+import { Injectable } from '@nestjs/common';
+import type { Answer } from '../answers/answer.js';
+import { Database } from '../postgres/database.js';
 import { Failed } from '../postgres/batcher.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import {
@@ -10,8 +11,11 @@ import {
   reserveSql,
 } from './key-statements.js';
 import { finishParameters, reserveParameters, toFound, type LookUpRow } from './key-rows.js';
-import type { KeyName } from './key-name.js';
-import type { KeyStatus } from './key-status.js';
+import type { ErrorCode } from '../schema/error-code.js';
+import { sqlCode } from '../schema/error-code.js';
+import type { KeyName } from '../schema/key-name.js';
+import type { SeenKey } from './seen-key.js';
+import type { KeyStatus } from '../schema/key-status.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import { withDates } from '../postgres/times.js';
@@ -71,9 +75,6 @@ export interface FoundKey {
   answer: Answer | undefined;
 }
 
-/** What identifies a state of a key: a statement that names it fails if anything happened since. */
-export type SeenKey = Pick<FoundKey, 'id' | 'owner' | 'attempt' | 'lockedUntil'>;
-
 export type ReserveResult =
   | { kind: 'reserved'; id: string }
   | { kind: 'found'; key: FoundKey }
@@ -87,7 +88,7 @@ export type ReserveResult =
   | { kind: 'unread'; error: unknown };
 
 /** What came of an attempt to change a key that nobody runs. */
-export type ChangeResult =
+export type FencedResult =
   | 'changed'
   /** Something happened to it since it was seen. */
   | 'outdated'
@@ -103,7 +104,7 @@ export interface Ending {
   responseHeaders: Record<string, string | string[]> | null;
   /** Null where the body cannot be replayed. */
   responseBody: Buffer | null;
-  errorCode: string | null;
+  errorCode: ErrorCode | null;
   retention: number | null;
   /** When the completer may try, if the key has an operation; null for never. */
   resumeIn: number | null;
@@ -128,6 +129,7 @@ const LAPSED = `(k.status = 'in_progress' AND k.locked_until <= now())`;
 const OPEN_AGAIN = `CASE WHEN completed_at IS NULL THEN 'failed_retryable' ELSE 'performed' END`;
 
 /** Every statement on `idempotency_keys`. All but `reserve` are fenced by id, owner and status. */
+@Injectable()
 export class KeyStore {
   private readonly keys: string;
   private readonly reserveStatement: Record<Rows, PreparedStatement>;
@@ -216,7 +218,7 @@ export class KeyStore {
    *
    * @param byWorker counts as one of the attempts that workers have
    */
-  takeOver(seen: SeenKey, owner: string, lease: number, byWorker = false): Promise<ChangeResult> {
+  takeOver(seen: SeenKey, owner: string, lease: number, byWorker = false): Promise<FencedResult> {
     return this.change(
       seen,
       `(k.status IN ('failed_retryable', 'performed', 'pending') OR ${LAPSED})`,
@@ -229,7 +231,7 @@ export class KeyStore {
   }
 
   /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
-  declareUnknown(seen: SeenKey, errorCode: string): Promise<ChangeResult> {
+  declareUnknown(seen: SeenKey, errorCode: ErrorCode): Promise<FencedResult> {
     return this.change(
       seen,
       `(k.status = 'failed_retryable' OR ${LAPSED})`,
@@ -239,21 +241,21 @@ export class KeyStore {
   }
 
   /** Nobody runs it, and a retry or the completer may. */
-  release(seen: SeenKey): Promise<ChangeResult> {
+  release(seen: SeenKey): Promise<FencedResult> {
     return this.change(
       seen,
       LAPSED,
-      `status = ${OPEN_AGAIN}, last_error_code = 'abandoned',
+      `status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('attempt_died')},
        resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN now() END`,
     );
   }
 
   /** Workers have tried it often enough: it is left to its client and to people. */
-  giveUpOperation(seen: SeenKey): Promise<ChangeResult> {
+  giveUpOperation(seen: SeenKey): Promise<FencedResult> {
     return this.change(
       seen,
       `k.status IN ('failed_retryable', 'pending')`,
-      `status = 'failed_retryable', last_error_code = 'attempts_exhausted', resume_after = NULL`,
+      `status = 'failed_retryable', last_error_code = ${sqlCode('attempts_exhausted')}, resume_after = NULL`,
     );
   }
 
@@ -267,7 +269,7 @@ export class KeyStore {
     condition: string,
     assignments: string,
     parameters: readonly unknown[] = [],
-  ): Promise<ChangeResult> {
+  ): Promise<FencedResult> {
     const matching = `SELECT k.id FROM ${this.keys} k
          WHERE k.id = $1 AND k.owner = $2 AND k.attempt = $3
            AND extract(epoch FROM k.locked_until) = $4::numeric AND ${condition}`;
@@ -347,7 +349,7 @@ export class KeyStore {
            AND status = 'in_progress' AND attempt = 1 AND ${BOUNDED_LOCK_WAIT}
        )
        UPDATE ${this.keys}
-       SET status = ${OPEN_AGAIN}, last_error_code = 'handler_not_begun',
+       SET status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('handler_not_begun')},
            resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN resume_after END
        WHERE scope = $1 AND endpoint = $2 AND key = $3 AND owner = $4
          AND status = 'in_progress' AND attempt > 1`,

@@ -1,7 +1,7 @@
-import { Logger } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { Injectable, Logger } from '@nestjs/common';
+import { errorLine } from '../telemetry/error-line.js';
 import type { Attempt } from './attempt.js';
-import type { KeyStore } from './key-store.js';
+import { KeyStore } from './key-store.js';
 
 /** Two heartbeats may fail before a lease lapses. */
 const HEARTBEATS_PER_LEASE = 3;
@@ -10,6 +10,7 @@ const HEARTBEATS_PER_LEASE = 3;
  * Keeps the leases of every attempt that runs in this process: one statement
  * per tick for all of them, however many there are.
  */
+@Injectable()
 export class LeaseKeeper {
   private readonly logger = new Logger('IdempotencyModule');
   private readonly held = new Map<Attempt, { since: number }>();

@@ -1,4 +1,4 @@
-import { nameOf, type KeyName } from './key-name.js';
+import { nameOf, type KeyName } from '../schema/key-name.js';
 
 /** How long a key whose row was locked is treated with care. */
 const MEMORY = 10_000;

@@ -1,15 +1,16 @@
 import { Logger } from '@nestjs/common';
-import { resumeIn } from '../background/completer.options.js';
-import { errorLine } from '../error-line.js';
+import { resumeIn } from './resume-pause.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { faultPoint } from '../faults/fault-points.js';
-import type { ObservedAnswer } from '../response/answer.js';
-import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from '../response/refusals.js';
+import type { ObservedAnswer } from '../answers/answer.js';
+import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from './refusal.js';
+import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
 import type { Ending, KeyStore, RecordedEnding } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
-import type { WaitingRoom } from './waiting-room.js';
+import type { WaitingRequests } from './waiting-requests.js';
 
 /** What became of an attempt, once it is on record. */
 export interface Recorded {
@@ -27,7 +28,7 @@ export class Recorder {
     private readonly keys: KeyStore,
     private readonly batches: KeyBatches,
     private readonly leases: LeaseKeeper,
-    private readonly waitingRoom: WaitingRoom,
+    private readonly waitingRequests: WaitingRequests,
     private readonly pickHeaders: (headers: ObservedAnswer['headers']) => ObservedAnswer['headers'],
     /** There is an operation for the workers. */
     private readonly wakeWorkers: () => void,
@@ -63,7 +64,7 @@ export class Recorder {
       return { final: ending.status === 'completed', expiresAt: row.expiresAt };
     } finally {
       this.leases.drop(attempt);
-      this.waitingRoom.wake(attempt.owner);
+      this.waitingRequests.wake(attempt.owner);
     }
   }
 
@@ -122,7 +123,7 @@ export function endingOf(
 function open(
   attempt: Attempt,
   status: 'failed_retryable' | 'performed' | 'unknown',
-  errorCode: string,
+  errorCode: ErrorCode,
 ): Ending {
   return {
     id: attempt.id,

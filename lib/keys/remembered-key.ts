@@ -1,4 +1,4 @@
-import type { ResolvedPolicy } from '../idempotency.policy.js';
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import { fingerprint as compute, type FingerprintInput } from '../request/fingerprint.js';
 import { decide, isDecision, type Decision } from './decision.js';
 import type { FoundKey } from './key-store.js';

@@ -2,25 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { faultPoint, mortal } from '../faults/fault-points.js';
-import type { ResolvedPolicy } from '../idempotency.policy.js';
-import type { PhaseRecord } from '../phases/phase-record.js';
-import type { PhaseStore } from '../phases/phase-store.js';
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import type { PhaseRecord } from '../schema/phase-record.js';
+import type { RecordedPhases } from './recorded-phases.js';
 import { keyTime } from '../request/key-time.js';
 import type { Client } from '../response/client.js';
-import { storeUnavailable } from '../response/refusals.js';
+import { storeUnavailable } from './refusal.js';
 import { Attempt } from './attempt.js';
 import { isConnectionLoss } from '../postgres/database-errors.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
-import type { FinishedKeys } from './finished-keys.js';
+import type { ReplayCache } from './replay-cache.js';
 import type { KeyBatches } from './key-batches.js';
-import type { KeyName } from './key-name.js';
+import type { KeyName } from '../schema/key-name.js';
 import type { AskedFor, FoundKey, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
 import type { RememberedKey } from './remembered-key.js';
-import type { WaitingRoom } from './waiting-room.js';
-import { withdraw } from './withdrawal.js';
+import type { WaitingRequests } from './waiting-requests.js';
+import { releaseReservation } from './release-reservation.js';
 
 /** Far more rounds than any real race needs; only a broken store gets there. */
 const MOST_ROUNDS = 1_000;
@@ -53,10 +53,10 @@ export class Reservations {
   constructor(
     private readonly keys: KeyStore,
     private readonly batches: KeyBatches,
-    private readonly finished: FinishedKeys,
-    private readonly phases: PhaseStore,
+    private readonly finished: ReplayCache,
+    private readonly phases: RecordedPhases,
     private readonly leases: LeaseKeeper,
-    private readonly waitingRoom: WaitingRoom,
+    private readonly waitingRequests: WaitingRequests,
     private readonly storeTimeout: number,
     /** There is an operation for the workers. */
     private readonly wakeWorkers: () => void,
@@ -65,7 +65,7 @@ export class Reservations {
   /** For shutdown: what arrives from now on is for another process, and what waits is to ask there. */
   close(): void {
     this.closed = true;
-    this.waitingRoom.wakeAll();
+    this.waitingRequests.wakeAll();
   }
 
   /** A finished key that was read a moment ago. */
@@ -133,7 +133,7 @@ export class Reservations {
       this.leases.decided();
       // Nobody will run what they took: it must not be left to lapse into an unknown outcome.
       const taken = decision?.kind !== 'run' && claim.unsure.length > 0;
-      if (taken) void withdraw(this.keys, reservation, claim.unsure);
+      if (taken) void releaseReservation(this.keys, reservation, claim.unsure);
     }
     const reached = decision.kind === 'run' && faultPoint('reserved', decision.attempt);
     if (reached) await mortal(() => reached);
@@ -159,13 +159,13 @@ export class Reservations {
   }
 
   private async goOn(key: FoundKey, claim: Claim): Promise<Decision> {
-    const phases = key.attempt > 1 ? await this.phases.load(key.id) : NO_PHASES;
+    const phases = key.attempt > 1 ? await this.phases.of(key.id) : NO_PHASES;
     return run(claim, { ...key, number: key.attempt }, phases);
   }
 
   private async resume(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
     const { policy, reservation } = claim;
-    const phases = await this.phases.load(key.id);
+    const phases = await this.phases.of(key.id);
     const why = whyNotResumable(key, phases, policy);
     if (why !== undefined) {
       const declared = await this.keys.declareUnknown(key, why);
@@ -209,7 +209,7 @@ export class Reservations {
   private async running(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
     if (this.mayWait(claim)) {
       const { client, waitUntil } = claim;
-      await this.waitingRoom.wait(key, waitUntil - performance.now(), client);
+      await this.waitingRequests.wait(key, waitUntil - performance.now(), client);
       // Nobody reads what it gets. It must not run the key, which it may find free now.
       if (!client?.gone) return undefined;
     }

@@ -1,22 +1,28 @@
 import type { Maintenance } from '../background/maintenance.js';
 import type { JobStatus } from '../background/job.js';
-import type { FinishedKeys } from '../keys/finished-keys.js';
+import type { ReplayCache } from '../keys/replay-cache.js';
 import { isReconciliation } from '../phases/reconciler.js';
-import type { Answer } from '../response/answer.js';
-import { actorOf, refuse, type By, type Change, type Refused } from './change.js';
-import { answerFrom, type GivenAnswer } from './given-answer.js';
+import type { Answer } from '../answers/answer.js';
+import {
+  actorOf,
+  refuse,
+  type By,
+  type Change,
+  type Refused,
+} from '../resolution/operator-result.js';
+import { answerFrom, type GivenAnswer } from '../answers/given-answer.js';
 import type { KeyPage, KeyQuery, KeyReport } from './key-report.js';
 import { isEffectKey, isId, searchOf } from './key-search.js';
 import type { OperatorQueries } from './operator-queries.js';
 import {
   stateOf,
   type Actor,
-  type OperatorStore,
+  type ResolutionStore,
   type SeenForDecision,
   type Written,
-} from './operator-store.js';
-import { doubtful, isFinished, running, unresolved, wasClosed } from './refusals.js';
-import { settlementOf, type Resolution } from './settlement.js';
+} from '../resolution/resolution-store.js';
+import { doubtful, isFinished, running, unresolved, wasClosed } from '../resolution/refused.js';
+import { resolvedPhase, type Resolution } from '../resolution/resolved-phase.js';
 
 /** What is decided about an unknown key that has no foreign call in doubt. */
 export type KeyResolution =
@@ -39,12 +45,12 @@ const MOST_ROUNDS = 5;
  */
 export class IdempotencyOperator {
   constructor(
-    private readonly store: OperatorStore,
+    private readonly store: ResolutionStore,
     private readonly queries: OperatorQueries,
     private readonly maintenance: Maintenance,
-    private readonly finished: FinishedKeys,
+    private readonly finished: ReplayCache,
     /** What a request is answered with that nobody will finish. */
-    private readonly abandoned: Answer,
+    private readonly unfinished: Answer,
   ) {}
 
   /** Keys by status, scope, key, effect key or age, oldest first, a page at a time. */
@@ -94,10 +100,10 @@ export class IdempotencyOperator {
           );
         }
         try {
-          const settlement = settlementOf(resolution, phase);
-          return this.store.settle(
+          const resolved = resolvedPhase(resolution, phase);
+          return this.store.resolvePhase(
             { ...seen, phase, phaseState: seen.phaseState! },
-            settlement,
+            resolved,
             actor,
           );
         } catch (error) {
@@ -194,7 +200,7 @@ export class IdempotencyOperator {
       if (isFinished(seen)) return this.store.bury(seen, actor);
       if (seen.status === 'unknown') return unresolved(seen);
       if (seen.phase !== null) return doubtful(seen);
-      return this.store.close(seen, this.abandoned, actor);
+      return this.store.close(seen, this.unfinished, actor);
     });
   }
 

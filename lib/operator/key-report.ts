@@ -1,7 +1,7 @@
-import type { Duration } from '../duration.js';
-import type { KeyStatus } from '../keys/key-status.js';
-import type { InDoubt, PhaseKind, PhaseState } from '../phases/phase-record.js';
-import type { IdempotencyAudit } from './idempotency-audit.entity.js';
+import type { Duration } from '../policy/duration.js';
+import type { KeyStatus } from '../schema/key-status.js';
+import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
+import type { IdempotencyAudit } from '../schema/idempotency-audit.entity.js';
 
 /** Which keys to find. All of it must hold; with nothing given, every key is found. */
 export interface KeyQuery {

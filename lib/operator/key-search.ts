@@ -1,5 +1,5 @@
-import { parseDuration, type Duration } from '../duration.js';
-import { KEY_STATUSES, type KeyStatus } from '../keys/key-status.js';
+import { parseDuration, type Duration } from '../policy/duration.js';
+import { KEY_STATUSES, type KeyStatus } from '../schema/key-status.js';
 import type { KeyQuery } from './key-report.js';
 
 const DEFAULT_LIMIT = 50;

@@ -1,5 +1,6 @@
-import type { Database } from '../postgres/database.js';
-import { doubtOf } from '../keys/doubt.js';
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { timelineOf, type KeyReport, type KeySummary } from './key-report.js';
 import type { KeySearch } from './key-search.js';
@@ -12,6 +13,7 @@ import type { KeySearch } from './key-search.js';
 const WALK = 20_000;
 
 /** The operator's reads. */
+@Injectable()
 export class OperatorQueries {
   private readonly keys: string;
   private readonly phases: string;
@@ -48,7 +50,7 @@ export class OperatorQueries {
                 'status', k.response_status, 'headers', k.response_headers,
                 'bytes', coalesce(octet_length(k.response_body), 0)
               ) END AS answer
-       FROM ${this.keys} k LEFT JOIN LATERAL (${doubtOf(this.phases)}) d ON true
+       FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
        WHERE k.id = $1`,
       [id],
     );
@@ -87,7 +89,7 @@ export class OperatorQueries {
          ORDER BY id
          LIMIT $8
        ) k
-       LEFT JOIN LATERAL (${doubtOf(this.phases)}) d ON true
+       LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
        ORDER BY k.id`,
       [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit],
     );

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import type { Delivery } from './delivery.js';
 import type { MessageLease, OutboxStore } from './outbox-store.js';
 

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { Batcher } from '../postgres/batcher.js';
 import { persist } from '../postgres/retries.js';
 import type { Delivery, DeliveryOutcome } from './delivery.js';
@@ -28,7 +28,7 @@ export class DeliveryRecorder {
 
   /** A delivery that could not be recorded happens again when the lease lapses: at least once. */
   async record(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
-    if (outcome.kind === 'abandoned') return;
+    if (outcome.kind === 'dropped') return;
     let tries = 0;
     try {
       const ours = await persist(
@@ -38,7 +38,7 @@ export class DeliveryRecorder {
             ? this.delivered.call(delivery)
             : this.fail(delivery, outcome.error);
         },
-        { within: this.lease, again: () => !delivery.abandoned },
+        { within: this.lease, again: () => !delivery.dropped },
       );
       // A second try may merely not find what the first one has done.
       if (!ours && tries === 1) {

@@ -1,4 +1,4 @@
-import { fromJson } from '../phases/json.js';
+import { fromJson } from '../schema/json.js';
 import type { MessageLease, StoredMessage } from './outbox-store.js';
 import type { DeliveredMessage, OutboxTransport } from './outbox-transport.js';
 
@@ -7,7 +7,7 @@ export type DeliveryOutcome =
   | { kind: 'delivered' }
   | { kind: 'failed'; error: unknown }
   /** The message is not ours any more, or is given back: nothing is to be noted. */
-  | { kind: 'abandoned' };
+  | { kind: 'dropped' };
 
 /** One message on its way, from its claim to the note about its end. */
 export class Delivery implements MessageLease {
@@ -15,7 +15,7 @@ export class Delivery implements MessageLease {
   /** The transport is through with it, or is not waited for; only the record of it is missing. */
   ended = false;
   private wasAbandoned = false;
-  /** Its reason is an `OverdueError`, or why the delivery was abandoned. */
+  /** Its reason is an `OverdueError`, or why the delivery was dropped. */
   private readonly stop = new AbortController();
 
   constructor(
@@ -25,7 +25,7 @@ export class Delivery implements MessageLease {
     this.id = message.id;
   }
 
-  get abandoned(): boolean {
+  get dropped(): boolean {
     return this.wasAbandoned;
   }
 
@@ -36,7 +36,7 @@ export class Delivery implements MessageLease {
 
   /**
    * Hands the message to the transport. One that takes longer than `maxRunTime`,
-   * or is abandoned, is not waited for: it may never end.
+   * or is dropped, is not waited for: it may never end.
    */
   async attempt(transport: OutboxTransport, maxRunTime: number): Promise<DeliveryOutcome> {
     const { signal } = this.stop;
@@ -47,7 +47,7 @@ export class Delivery implements MessageLease {
       await Promise.race([deliver(transport, this.delivered(signal)), stopped.promise]);
       return { kind: 'delivered' };
     } catch (error) {
-      if (this.abandoned) return { kind: 'abandoned' };
+      if (this.dropped) return { kind: 'dropped' };
       return {
         kind: 'failed',
         error: signal.reason instanceof OverdueError ? signal.reason : error,

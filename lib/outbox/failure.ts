@@ -1,5 +1,5 @@
 import { backoff } from '../postgres/backoff.js';
-import { errorLine, isError } from '../error-line.js';
+import { errorLine, isError } from '../telemetry/error-line.js';
 
 /** The first pause after a failure; doubled for each further one. */
 const FIRST_PAUSE = 1_000;

@@ -1,10 +1,10 @@
 import { Injectable, SetMetadata } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
-import { IdempotencyConfigurationError } from '../idempotency.errors.js';
-import { markedMethods } from '../marked-methods.js';
-import { OpenTransactions } from '../request/open-transactions.js';
-import { requestContext } from '../request/request-context.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
+import { decoratedMethods } from '../policy/decorated-methods.js';
+import { OpenTransactions } from '../phases/open-transactions.js';
+import { requestContext } from '../phases/request-context.js';
 import type { DeliveredMessage } from './outbox-transport.js';
 
 const TOPIC = Symbol('nestjs-atomic-idempotency:outbox-topic');
@@ -42,7 +42,7 @@ export class OutboxHandlers {
 
   /** @param elsewhere topics that the transport delivers */
   explore(elsewhere: readonly string[] = []): void {
-    for (const { mark, call, where } of markedMethods(this.discovery, this.scanner, TOPIC)) {
+    for (const { mark, call, where } of decoratedMethods(this.discovery, this.scanner, TOPIC)) {
       const decorator = `@OutboxHandler(${JSON.stringify(mark)}) of ${where}`;
       if (typeof mark !== 'string' || mark === '') {
         throw new IdempotencyConfigurationError(`${decorator}: name the topic with a text.`);

@@ -1,5 +1,6 @@
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { Database } from '../postgres/database.js';
+import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 
 export interface NewMessage {
@@ -40,6 +41,7 @@ const MESSAGE = `m.id, m.topic, m.payload::text AS payload, m.ordering_key AS "o
  * Every statement on `idempotency_outbox`. Those that end a delivery check its
  * lease token: a worker that lost its message changes nothing.
  */
+@Injectable()
 export class OutboxStore {
   private readonly outbox: string;
 

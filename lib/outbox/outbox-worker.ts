@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { Work } from '../background/job.js';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { Delivery, type DeliveryOutcome } from './delivery.js';
 import { DeliveryLeases } from './delivery-leases.js';

@@ -1,4 +1,5 @@
-import type { Duration } from '../duration.js';
+import type { Duration } from '../policy/duration.js';
+import type { Names } from '../policy/unknown-names.js';
 import type { OutboxTransport } from './outbox-transport.js';
 
 /** How messages are delivered. How often is looked for them: `maintenance.outbox`. */
@@ -32,3 +33,10 @@ export interface OutboxOptions {
    */
   maxRunTime?: Duration;
 }
+
+export const OUTBOX_NAMES = {
+  transport: true,
+  maxAttempts: true,
+  lease: true,
+  maxRunTime: true,
+} satisfies Names<OutboxOptions>;

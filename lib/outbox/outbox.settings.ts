@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
-import { IdempotencyConfigurationError } from '../idempotency.errors.js';
-import { timerMilliseconds } from '../idempotency.policy.js';
-import { OUTBOX_NAMES, refuseUnknownNames } from '../option-names.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
+import { timerMilliseconds } from '../policy/resolve-policy.js';
+import { OUTBOX_NAMES } from './outbox.options.js';
+import { refuseUnknownNames } from '../policy/unknown-names.js';
 import type { OutboxOptions } from './outbox.options.js';
 import type { OutboxTransport } from './outbox-transport.js';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { parseDuration, type Duration } from '../duration.js';
-import { fromJson, toJson } from '../phases/json.js';
-import { PhaseUsageError } from '../phases/phase-errors.js';
+import { parseDuration, type Duration } from '../policy/duration.js';
+import { fromJson, toJson } from '../schema/json.js';
+import { PhaseUsageError } from '../policy/phase-errors.js';
 import type { CommitWatch } from './commit-watch.js';
 import type { OutboxStore } from './outbox-store.js';
 

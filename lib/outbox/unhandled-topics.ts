@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Reported } from '../reported.js';
+import { ReportedOnce } from '../telemetry/reported-once.js';
 import type { OutboxStore } from './outbox-store.js';
 
 /** How long a message may wait before it is pointed out, and how often is looked. */
@@ -11,7 +11,7 @@ const PATIENCE = 60_000;
  */
 export class UnhandledTopics {
   private readonly logger = new Logger('Outbox');
-  private readonly reported = new Reported();
+  private readonly reported = new ReportedOnce();
   private lookedAt = performance.now();
 
   constructor(

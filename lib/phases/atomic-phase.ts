@@ -1,12 +1,12 @@
 import type { EntityManager } from 'typeorm';
-import { parseDuration } from '../duration.js';
+import { parseDuration } from '../policy/duration.js';
 import { mortal } from '../faults/fault-points.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
-import { requestContext, type RequestContext } from '../request/request-context.js';
+import { requestContext, type RequestContext } from './request-context.js';
 import type { ForeignPhase } from './foreign-phase.js';
 import { ForeignRun, type ForeignRunTools } from './foreign-run.js';
-import { fromJson, toJson, type Jsonified } from './json.js';
-import { PhaseUsageError } from './phase-errors.js';
+import { fromJson, toJson, type Jsonified } from '../schema/json.js';
+import { PhaseUsageError } from '../policy/phase-errors.js';
 import { insideOpenTransaction, outsideAnyHandler } from './phase-refusals.js';
 import type { PhaseJournal } from './phase-journal.js';
 import type { PhasePlace } from './phase-transactions.js';

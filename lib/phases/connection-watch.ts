@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { QueryRunner } from 'typeorm';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { errorCode } from '../postgres/database-errors.js';
 
 /** Where the server itself ends a connection because of a setting, and what to do about it. */

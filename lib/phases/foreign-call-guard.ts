@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { RequestContext } from '../request/request-context.js';
+import type { RequestContext } from './request-context.js';
 import type { Mistake, UsageGuard } from './usage-guard.js';
 
 /** An outgoing request, as Node's channels show it: of `node:http`, or of undici and fetch(). */

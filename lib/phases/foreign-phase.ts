@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import type { Duration } from '../duration.js';
-import type { InDoubt } from './phase-record.js';
+import type { Duration } from '../policy/duration.js';
+import type { InDoubt } from '../schema/phase-record.js';
 
 /** What a foreign call is made with. */
 export interface ForeignEffect {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs/common';
-import { errorLine } from '../error-line.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { faultPoint, type FaultStep } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
@@ -11,11 +11,11 @@ import {
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { persist } from '../postgres/retries.js';
 import type { ForeignPhase } from './foreign-phase.js';
-import { fromJson, toJson } from './json.js';
-import { LeaseLostError, OutcomeUnknownError, type StopReason } from './phase-errors.js';
+import { fromJson, toJson } from '../schema/json.js';
+import { LeaseLostError, OutcomeUnknownError, type StopReason } from '../policy/phase-errors.js';
 import type { PhaseJournal } from './phase-journal.js';
-import type { PhaseRecord } from './phase-record.js';
-import { phaseScope } from './phase-scope.js';
+import type { PhaseRecord } from '../schema/phase-record.js';
+import { runningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { Intent } from './phase-store.js';
 import { isDefinite, rejectionFrom, rejectionOf } from './rejection.js';
@@ -147,7 +147,7 @@ export class ForeignRun<R, T> {
       signal: attempt?.signal ?? new AbortController().signal,
     };
     try {
-      return { result: await phaseScope.run({ ...scope }, () => this.phase.call(effect)) };
+      return { result: await runningPhase.run({ ...scope }, () => this.phase.call(effect)) };
     } catch (error) {
       return { error };
     }

@@ -1,6 +1,6 @@
-import { PhaseStoppedError, PhaseUsageError, type StopReason } from './phase-errors.js';
-import { phaseScope } from './phase-scope.js';
-import type { PhaseKind, PhaseRecord } from './phase-record.js';
+import { PhaseStoppedError, PhaseUsageError, type StopReason } from '../policy/phase-errors.js';
+import { runningPhase } from './running-phase.js';
+import type { PhaseKind, PhaseRecord } from '../schema/phase-record.js';
 
 /** Names with a meaning of their own in `recovery_point`. */
 const RESERVED = new Set(['started', 'finished']);
@@ -141,7 +141,7 @@ export class PhaseJournal {
   }
 
   private checkAlone(name: string): void {
-    const inside = phaseScope.current;
+    const inside = runningPhase.current;
     if (inside && inside.journal === this) {
       throw new PhaseUsageError(
         `Phase "${name}" was started inside phase "${inside.name}". A phase is one transaction or one foreign call; end the first one before the next begins.`,

@@ -1,5 +1,5 @@
-import { requestContext } from '../request/request-context.js';
-import { PhaseUsageError } from './phase-errors.js';
+import { requestContext } from './request-context.js';
+import { PhaseUsageError } from '../policy/phase-errors.js';
 
 /** A phase that starts where no idempotent handler runs: which of the reasons it is. */
 export function outsideAnyHandler(phase: string): PhaseUsageError {

@@ -1,11 +1,12 @@
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { Attempt } from '../keys/attempt.js';
-import type { Database } from '../postgres/database.js';
+import { Database } from '../postgres/database.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { UnrecordedEnd } from './phase-journal.js';
-import { milliseconds, withDates } from '../postgres/times.js';
-import type { InDoubt, PhaseKind, PhaseRecord, PhaseState } from './phase-record.js';
+import { withDates } from '../postgres/times.js';
+import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import { recordSql } from './phase-statements.js';
 
 /** Behind every phase. */
@@ -54,6 +55,7 @@ export interface RecordedEntry {
  * Every statement on `idempotency_phases`. Writes carry the fence: they touch
  * the key's row by id, owner and status, and without it nothing is written.
  */
+@Injectable()
 export class PhaseStore {
   private readonly phases: string;
   private readonly keys: string;
@@ -68,28 +70,6 @@ export class PhaseStore {
       many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
     };
     this.recordInStatement = new PreparedStatement(recordSql(this.keys, this.phases, 'one', true));
-  }
-
-  /** What earlier attempts of a key recorded, in order. */
-  async load(keyId: string): Promise<PhaseRecord[]> {
-    const rows = await this.database.query<PhaseRow>(
-      `SELECT name, position, kind, state,
-              effect_key AS "effectKey",
-              in_doubt AS "inDoubt",
-              coalesce(key_valid_until <= now(), false) AS "keyForgotten",
-              ${milliseconds('started_at')} AS "startedAt",
-              request::text AS "request",
-              result::text AS "result"
-       FROM ${this.phases}
-       WHERE key_id = $1
-       ORDER BY position`,
-      [keyId],
-    );
-    return rows.map((row) => ({
-      ...withDates(row, 'startedAt'),
-      request: row.request ?? undefined,
-      result: row.result ?? undefined,
-    }));
   }
 
   /**
@@ -190,10 +170,6 @@ interface RecordedRow extends RecordedEntry {
 }
 
 /** SQL's NULL is the one way to store `undefined`. */
-interface PhaseRow extends Omit<PhaseRecord, 'request' | 'result'> {
-  request: string | null;
-  result: string | null;
-}
 
 /** In the order of ENTRY in phase-statements.ts. */
 function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {

@@ -11,10 +11,10 @@ import {
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { persist } from '../postgres/retries.js';
 import { ConnectionWatch } from './connection-watch.js';
-import { toJson } from './json.js';
-import { LeaseLostError } from './phase-errors.js';
-import type { PhaseKind } from './phase-record.js';
-import { phaseScope } from './phase-scope.js';
+import { toJson } from '../schema/json.js';
+import { LeaseLostError } from '../policy/phase-errors.js';
+import type { PhaseKind } from '../schema/phase-record.js';
+import { runningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { PhaseEnding, PhaseStore } from './phase-store.js';
 import { throwWithoutValues, withoutValues } from './without-values.js';
@@ -216,7 +216,7 @@ async function perform(
 ): Promise<unknown> {
   const queryRunner = tx.queryRunner!;
   try {
-    return await phaseScope.run({ ...place, queryRunner, requests: 0 }, () => work(tx));
+    return await runningPhase.run({ ...place, queryRunner, requests: 0 }, () => work(tx));
   } catch (error) {
     const retryable =
       isSerializationConflict(error) ||

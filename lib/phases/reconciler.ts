@@ -1,8 +1,8 @@
 import { HttpException, Injectable, Logger, SetMetadata } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { errorLine } from '../error-line.js';
-import { IdempotencyConfigurationError } from '../idempotency.errors.js';
-import { markedMethods } from '../marked-methods.js';
+import { errorLine } from '../telemetry/error-line.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
+import { decoratedMethods } from '../policy/decorated-methods.js';
 
 const RECONCILER = Symbol('nestjs-atomic-idempotency:reconciler');
 
@@ -78,7 +78,11 @@ export class Reconcilers {
   ) {}
 
   explore(): void {
-    for (const { mark, call, where } of markedMethods(this.discovery, this.scanner, RECONCILER)) {
+    for (const { mark, call, where } of decoratedMethods(
+      this.discovery,
+      this.scanner,
+      RECONCILER,
+    )) {
       if (this.methods.has(mark)) {
         throw new IdempotencyConfigurationError(
           `@Reconciler('${mark}') of ${where}: another method is already the reconciler of this recovery point. Keep one of them.`,

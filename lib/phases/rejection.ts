@@ -1,6 +1,6 @@
 import { HttpException } from '@nestjs/common';
-import { isLastWord } from '../idempotency.policy.js';
-import { fromJson, toJson } from './json.js';
+import { isLastWord } from '../policy/resolve-policy.js';
+import { fromJson, toJson } from '../schema/json.js';
 
 /**
  * Whether an exception is the last word of whoever threw it. A time-out (408) is

@@ -1,6 +1,6 @@
 import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm';
-import type { RequestContext } from '../request/request-context.js';
-import { isPhaseRunner } from './phase-scope.js';
+import type { RequestContext } from './request-context.js';
+import { isPhaseRunner } from './running-phase.js';
 import { describeWrite, isWrite } from './sql-writes.js';
 import type { Mistake, UsageGuard } from './usage-guard.js';
 

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm';
-import { OpenTransactions } from '../request/open-transactions.js';
-import { requestContext } from '../request/request-context.js';
+import { OpenTransactions } from './open-transactions.js';
+import { requestContext } from './request-context.js';
 
 /** Node tells of each request here, before any middleware sees it. */
 const REQUEST_STARTED = 'http.server.request.start';

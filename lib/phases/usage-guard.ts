@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { Reported } from '../reported.js';
-import { requestContext, type RequestContext } from '../request/request-context.js';
-import { PhaseUsageError } from './phase-errors.js';
+import { ReportedOnce } from '../telemetry/reported-once.js';
+import { requestContext, type RequestContext } from './request-context.js';
+import { PhaseUsageError } from '../policy/phase-errors.js';
 
 /** What to do about a use of phases that a crash would turn into harm. */
 export type GuardMode = 'ignore' | 'warn' | 'throw';
@@ -17,7 +17,7 @@ export interface Mistake {
 /** Warns once per route and mistake, or makes an error of each. */
 export class UsageGuard {
   private readonly logger = new Logger('AtomicPhase');
-  private readonly warned = new Reported();
+  private readonly warned = new ReportedOnce();
 
   constructor(readonly mode: GuardMode) {}
 

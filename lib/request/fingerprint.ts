@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { IdempotencyProblem } from '../response/problems.js';
+import { IdempotencyProblem } from '../answers/problems.js';
 import { canonicalJson } from './canonical-json.js';
 
 /**

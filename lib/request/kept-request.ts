@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import type { ResolvedPolicy } from '../idempotency.policy.js';
-import { toJson } from '../phases/json.js';
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import { toJson } from '../schema/json.js';
 import type { IncomingRequest } from './incoming-request.js';
 
 /** What people look at; a longer one is a document of its own. */

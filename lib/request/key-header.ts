@@ -1,5 +1,5 @@
 import { parseItem } from 'structured-headers';
-import { IdempotencyProblem } from '../response/problems.js';
+import { IdempotencyProblem } from '../answers/problems.js';
 
 /** The widest limit among the providers that clients are written for. */
 const LONGEST_KEY = 255;

@@ -1,6 +1,19 @@
 import { Logger, type ExecutionContext } from '@nestjs/common';
-import type { ScopeOption } from '../idempotency.options.js';
-import { IdempotencyProblem } from '../response/problems.js';
+import { IdempotencyProblem } from '../answers/problems.js';
+
+/**
+ * Whose key it is: a stable name of the authenticated caller (account, tenant or
+ * user id). Not the bearer token, which changes on refresh, and nothing from the
+ * body, which the caller chooses. At most 1,000 bytes. A number (a safe integer)
+ * or a bigint stands for its decimal text: 7, 7n and '7' are the same scope.
+ * `'global'` puts all callers into one scope.
+ */
+export type ScopeOption =
+  | 'global'
+  // Requests differ between Express and Fastify and carry what guards put on them.
+  | ((request: any, context: ExecutionContext) => ScopeValue | Promise<ScopeValue>);
+
+type ScopeValue = string | number | bigint | undefined;
 
 const logger = new Logger('IdempotencyModule');
 
@@ -10,6 +23,16 @@ const LONGEST_SCOPE = 1_000;
 const RETURN_A_SCOPE =
   'Return a stable, non-empty string or a whole number for the authenticated caller ' +
   "(interceptors run after guards, so what a guard put on the request is there), or use scope: 'global' if there is only one caller.";
+
+/** Tells whose request it is, by the module's `scope` option. */
+export class ScopeReader {
+  constructor(private readonly option: ScopeOption) {}
+
+  /** @param cure what to do where no scope is found, for the log */
+  read(request: unknown, context: ExecutionContext, cure?: string): string | Promise<string> {
+    return readScope(this.option, request, context, cure);
+  }
+}
 
 /** The scope of a request. It is a column of its own, never joined to the key, so two scopes cannot meet. */
 export function readScope(

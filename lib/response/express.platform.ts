@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Answer } from './answer.js';
+import type { Answer } from '../answers/answer.js';
 import { ConnectedClient, type Client } from './client.js';
 import { BROKEN_OFF_AFTER_MS, HeldResponse } from './held-response.js';
 import type { HoldOptions, HttpPlatform } from './http-platform.js';

@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Answer, ObservedAnswer, Verdict } from './answer.js';
+import type { Answer, ObservedAnswer, Verdict } from '../answers/answer.js';
 import { toBuffer } from './collected-body.js';
 import type { FastifyReply, Next } from './fastify-shapes.js';
 import { HeldResponse } from './held-response.js';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Answer } from './answer.js';
+import type { Answer } from '../answers/answer.js';
 import type { FastifyReply, Next } from './fastify-shapes.js';
 import { ReplyHeaders } from './reply-headers.js';
 import {

@@ -1,4 +1,4 @@
-import type { Answer } from './answer.js';
+import type { Answer } from '../answers/answer.js';
 import { ConnectedClient, type Client } from './client.js';
 import { FastifyHold } from './fastify-hold.js';
 import { FastifyReplay } from './fastify-replay.js';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Answer, ObservedAnswer, Verdict } from './answer.js';
+import type { Answer, ObservedAnswer, Verdict } from '../answers/answer.js';
 import { EarlyFinish } from './early-finish.js';
 import type { HoldOptions } from './http-platform.js';
 import {

@@ -1,4 +1,4 @@
-import type { Answer, ObservedAnswer, Verdict } from './answer.js';
+import type { Answer, ObservedAnswer, Verdict } from '../answers/answer.js';
 import type { Client } from './client.js';
 import type { HandlerEnd } from './handler-end.js';
 

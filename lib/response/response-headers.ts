@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { Answer } from './answer.js';
+import type { Answer } from '../answers/answer.js';
 
 /** Lower-case names, as in an `Answer`. */
 export type Headers = Answer['headers'];

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Answer } from './answer.js';
+import type { Answer } from '../answers/answer.js';
 import { hasMessage } from './raw-head.js';
 import {
   hasNoContent,

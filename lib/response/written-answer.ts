@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ObservedAnswer } from './answer.js';
+import type { ObservedAnswer } from '../answers/answer.js';
 import { CollectedBody, toBuffer } from './collected-body.js';
 import { applyWriteHead, assertValid, readHead, type Head } from './raw-head.js';
 import { hasNoContent } from './response-headers.js';

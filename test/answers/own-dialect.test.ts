@@ -17,7 +17,7 @@ const STATUS: Record<ProblemCode, number> = {
   in_progress: 409,
   outcome_unknown: 409,
   given_up: 409,
-  abandoned: 408,
+  unfinished: 408,
   expired: 410,
   response_unavailable: 410,
   scope_missing: 403,
@@ -117,7 +117,7 @@ forEachPlatform((platform) => {
       await operatorOf(app).expire(id, { who: 'ada' });
       const answer = await send(`${app.url}/orders`, sending);
       expect(answer.status).toBe(408);
-      expect(answer.json()).toMatchObject({ ok: false, errors: [{ code: 'abandoned' }] });
+      expect(answer.json()).toMatchObject({ ok: false, errors: [{ code: 'unfinished' }] });
     });
   });
 

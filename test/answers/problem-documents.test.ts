@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { ProblemCode } from '../../lib/response/problems.js';
+import type { ProblemCode } from '../../lib/answers/problems.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { ProblemSituations } from './problem-situations.js';
@@ -25,7 +25,7 @@ const EXPECTED: Record<ProblemCode, Expected> = {
   },
   outcome_unknown: { status: 409, title: /not known/, retryable: true },
   given_up: { status: 409, title: /given up/, retryable: true },
-  abandoned: { status: 408, title: /not completed in time/, retryable: false },
+  unfinished: { status: 408, title: /not completed in time/, retryable: false },
   expired: { status: 410, title: /expired/, retryable: false },
   response_unavailable: { status: 410, title: /no longer available/, retryable: false },
   scope_missing: { status: 403, title: /./, retryable: false },
@@ -74,7 +74,7 @@ forEachPlatform((platform) => {
     else expect(retryAfter).toBeNull();
     expect(answer.headers.get('stripe-should-retry')).toBeNull();
     // The one problem that is stored as a key's answer.
-    const stored = code === 'abandoned';
+    const stored = code === 'unfinished';
     expect(answer.headers.has('idempotent-replayed')).toBe(stored);
     expect(answer.headers.has('idempotency-key-expires')).toBe(stored);
   });

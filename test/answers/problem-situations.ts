@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../lib/response/problems.js';
+import type { ProblemCode } from '../../lib/answers/problems.js';
 import { barrier } from '../support/barrier.js';
 import { send, type Received, type Sending } from '../support/http.js';
 import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
@@ -78,7 +78,7 @@ export class ProblemSituations {
       return ask({}, 'later');
     },
 
-    abandoned: async (ask, app) => {
+    unfinished: async (ask, app) => {
       this.routes.answers(() => {
         throw new Error('a bug');
       });

@@ -1,7 +1,7 @@
 import { HttpException } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Dialect } from 'nestjs-atomic-idempotency';
-import type { ProblemCode } from '../../lib/response/problems.js';
+import type { ProblemCode } from '../../lib/answers/problems.js';
 import { send } from '../support/http.js';
 import { keyRow, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
@@ -55,7 +55,7 @@ const EXPECTED: Record<ProblemCode, Expected> = {
     retried: true,
   },
   given_up: { status: 409, type: 'idempotency_error', code: 'given_up', retried: true },
-  abandoned: { status: 408, type: 'idempotency_error', code: 'abandoned', retried: false },
+  unfinished: { status: 408, type: 'idempotency_error', code: 'unfinished', retried: false },
   expired: { status: 410, type: 'idempotency_error', code: 'expired', retried: false },
   response_unavailable: {
     status: 410,

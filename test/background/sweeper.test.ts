@@ -53,8 +53,8 @@ forEachPlatform((platform) => {
 
   it.each([
     ['plain', 'reserved', 'unknown', 'abandoned'],
-    ['harmless', 'reserved', 'failed_retryable', 'abandoned'],
-    ['phased', 'created:after_commit', 'failed_retryable', 'abandoned'],
+    ['harmless', 'reserved', 'failed_retryable', 'attempt_died'],
+    ['phased', 'created:after_commit', 'failed_retryable', 'attempt_died'],
     ['phased', 'charged:after_call', 'unknown', 'in_doubt'],
   ])('finds a %s request that died at %s: %s (%s)', async (route, point, status, why) => {
     const key = `${route}-${point}`;

@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
 import { expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { OpenTransactions } from '../../lib/request/open-transactions.js';
-import { requestContext } from '../../lib/request/request-context.js';
+import { OpenTransactions } from '../../lib/phases/open-transactions.js';
+import { requestContext } from '../../lib/phases/request-context.js';
 import { startPhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { FinishedKeys } from '../../lib/keys/finished-keys.js';
+import { ReplayCache } from '../../lib/keys/replay-cache.js';
 import type { FoundKey } from '../../lib/keys/key-store.js';
 import { RememberedKey } from '../../lib/keys/remembered-key.js';
 import { fingerprint, type FingerprintInput } from '../../lib/request/fingerprint.js';
-import { IdempotencyProblem } from '../../lib/response/problems.js';
+import { IdempotencyProblem } from '../../lib/answers/problems.js';
 
 const LONG = 1_000_000;
 const nameOf = (key: string) => ({ scope: 'ada', endpoint: '', key });
@@ -14,7 +14,7 @@ function finished(bytes = 10, expiresIn: number | null = null): FoundKey {
 }
 
 it('remembers a key as it was read', () => {
-  const keys = new FinishedKeys(LONG, 100_000);
+  const keys = new ReplayCache(LONG, 100_000);
   const key = finished();
   keys.keep(nameOf('a'), key, performance.now());
   expect(keys.find(nameOf('a'))?.key).toBe(key);
@@ -24,14 +24,14 @@ it('remembers a key as it was read', () => {
 });
 
 it('counts from when the statement was sent, not from when its reply came', () => {
-  const keys = new FinishedKeys(1_000, 100_000);
+  const keys = new ReplayCache(1_000, 100_000);
   keys.keep(nameOf('a'), finished(), performance.now() - 1_000);
   expect(keys.find(nameOf('a'))).toBeUndefined();
   expect(keys.size).toBe(0);
 });
 
 it('does not remember a key beyond its retention', () => {
-  const keys = new FinishedKeys(LONG, 100_000);
+  const keys = new ReplayCache(LONG, 100_000);
   const sent = performance.now();
   keys.keep(nameOf('a'), finished(10, 5_000), sent - 5_000);
   expect(keys.find(nameOf('a'))).toBeUndefined();
@@ -40,7 +40,7 @@ it('does not remember a key beyond its retention', () => {
 });
 
 it('keeps nothing that was read before it was cleared', () => {
-  const keys = new FinishedKeys(LONG, 100_000);
+  const keys = new ReplayCache(LONG, 100_000);
   const sent = performance.now();
   keys.keep(nameOf('a'), finished(), sent);
   keys.clear();
@@ -50,7 +50,7 @@ it('keeps nothing that was read before it was cleared', () => {
 });
 
 it('takes no more memory than allowed: the oldest go first', () => {
-  const keys = new FinishedKeys(LONG, 100_000);
+  const keys = new ReplayCache(LONG, 100_000);
   for (let i = 0; i < 1_000; i++) {
     keys.keep(nameOf(String(i)), finished(1_000), performance.now());
     expect(keys.size).toBeLessThanOrEqual(33);
@@ -61,13 +61,13 @@ it('takes no more memory than allowed: the oldest go first', () => {
 });
 
 it('leaves large answers to the database', () => {
-  const keys = new FinishedKeys(LONG, 100_000);
+  const keys = new ReplayCache(LONG, 100_000);
   keys.keep(nameOf('a'), finished(10_000), performance.now());
   expect(keys.size).toBe(0);
 });
 
 it('keeps nothing where it is off', () => {
-  const keys = new FinishedKeys(0, 0);
+  const keys = new ReplayCache(0, 0);
   keys.keep(nameOf('a'), finished(), performance.now());
   expect(keys.size).toBe(0);
 });

@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { Reported } from '../../lib/reported.js';
+import { ReportedOnce } from '../../lib/telemetry/reported-once.js';
 
 describe('What the log has been told already', () => {
   it('is news once', () => {
-    const reported = new Reported();
+    const reported = new ReportedOnce();
     expect(reported.isNew('topic-1')).toBe(true);
     expect(reported.isNew('topic-1')).toBe(false);
     expect(reported.isNew('topic-2')).toBe(true);
   });
 
   it('does not grow with the names that users make up: the oldest is forgotten', () => {
-    const reported = new Reported();
+    const reported = new ReportedOnce();
     for (let i = 0; i < 5_000; i++) expect(reported.isNew(`host-${i}`)).toBe(true);
     expect(reported.size).toBe(1_000);
     expect(reported.isNew('host-4999')).toBe(false);

@@ -58,7 +58,7 @@ forEachPlatform((platform) => {
     expect((await ask()).status).toBe(500);
     await operatorOf(app).expire(await idOf(), 'support');
     for (const retry of [await ask(), await ask()]) {
-      expect(retry.json()).toMatchObject({ status: 408, code: 'abandoned', retryable: false });
+      expect(retry.json()).toMatchObject({ status: 408, code: 'unfinished', retryable: false });
       expect(retry.headers.get('content-type')).toMatch(/^application\/problem\+json/);
       expect(retry.headers.get('idempotent-replayed')).toBe('true');
     }

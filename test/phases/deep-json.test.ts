@@ -1,7 +1,7 @@
 import { Body, Controller, Injectable, Post } from '@nestjs/common';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent, Resumable } from 'nestjs-atomic-idempotency';
-import { isTooDeep } from '../../lib/phases/json-depth.js';
+import { isTooDeep } from '../../lib/schema/json-depth.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { decide, type Step } from '../../lib/keys/decision.js';
 import type { FoundKey } from '../../lib/keys/key-store.js';
-import { KEY_STATUSES, type KeyStatus } from '../../lib/keys/key-status.js';
+import { KEY_STATUSES, type KeyStatus } from '../../lib/schema/key-status.js';
 
 const MINE = Buffer.from('mine');
 const OTHER = Buffer.from('other');

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { WaitingRoom } from '../../lib/keys/waiting-room.js';
+import { WaitingRequests } from '../../lib/keys/waiting-requests.js';
 import { barrier, type Barrier } from '../support/barrier.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
@@ -109,7 +109,7 @@ forEachPlatform((platform) => {
     await until(() => response, 'the duplicate to arrive');
     await untilWaiting(app, 1);
     const waiting = response.listenerCount('close');
-    app.app.get(WaitingRoom).wakeAll();
+    app.app.get(WaitingRequests).wakeAll();
     // It asks again and waits again: the listeners of the first wait are gone.
     await untilWaiting(app, 1);
     expect(response.listenerCount('close')).toBe(waiting);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { whyNotResumable } from '../../lib/keys/decision.js';
-import type { PhaseRecord } from '../../lib/phases/phase-record.js';
+import type { PhaseRecord } from '../../lib/schema/phase-record.js';
 
 function phase(fields: Partial<PhaseRecord>): PhaseRecord {
   return {

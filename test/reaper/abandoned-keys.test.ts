@@ -19,7 +19,7 @@ describeExpiry((app) => {
     routes.answers((execution) => ({ execution }));
     const retry = await app.ask('orders', 'abandoned');
     expect(retry.status).toBe(408);
-    expect(retry.json()).toMatchObject({ code: 'abandoned', retryable: false });
+    expect(retry.json()).toMatchObject({ code: 'unfinished', retryable: false });
     expect(retry.headers.get('idempotent-replayed')).toBe('true');
     expect(routes.executions).toBe(0);
 
@@ -76,7 +76,7 @@ forEachPlatform((platform) => {
       response_status: 408,
       resume_after: null,
     });
-    expect((await app.request('hopeless')).json()).toMatchObject({ code: 'abandoned' });
+    expect((await app.request('hopeless')).json()).toMatchObject({ code: 'unfinished' });
   });
 
   it('a call in doubt is not closed: it becomes unknown, and is looked into', async () => {

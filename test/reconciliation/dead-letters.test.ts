@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Controller, Post, type Type } from '@nestjs/common';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Idempotent } from 'nestjs-atomic-idempotency';
-import { UnknownReconciler } from '../../lib/background/unknown-reconciler.js';
+import { ReconcilerJob } from '../../lib/background/reconciler-job.js';
 import { Database } from '../../lib/postgres/database.js';
-import { UnknownStore } from '../../lib/keys/unknown-store.js';
-import { OperatorStore } from '../../lib/operator/operator-store.js';
+import { ReconcilerStore } from '../../lib/background/reconciler-store.js';
+import { ResolutionStore } from '../../lib/resolution/resolution-store.js';
 import { Reconcilers } from '../../lib/phases/reconciler.js';
 import { send } from '../support/http.js';
 import { keyRow } from '../support/idempotent-app.js';
@@ -99,9 +99,9 @@ describePhases(
     describe('A reconciler that never answers', () => {
       const job = (patience: number) => {
         const get = <T>(token: Type<T>) => app.app.get(token, { strict: false });
-        return new UnknownReconciler(
-          new UnknownStore(get(Database)),
-          get(OperatorStore),
+        return new ReconcilerJob(
+          new ReconcilerStore(get(Database)),
+          get(ResolutionStore),
           get(Reconcilers),
           10,
           () => undefined,

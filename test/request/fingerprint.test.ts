@@ -5,7 +5,7 @@ import {
   fingerprint,
   type FingerprintInput,
 } from '../../lib/request/fingerprint.js';
-import { IdempotencyProblem } from '../../lib/response/problems.js';
+import { IdempotencyProblem } from '../../lib/answers/problems.js';
 
 const order: FingerprintInput = {
   method: 'POST',

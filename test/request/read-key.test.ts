@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { serializeItem } from 'structured-headers';
 import { readKey } from '../../lib/request/key-header.js';
-import { IdempotencyProblem } from '../../lib/response/problems.js';
+import { IdempotencyProblem } from '../../lib/answers/problems.js';
 
 const HEADER = 'Idempotency-Key';
 

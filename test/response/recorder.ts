@@ -8,11 +8,11 @@ import {
 } from '@nestjs/common';
 import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { finalize, of, type Observable } from 'rxjs';
-import type { Answer, ObservedAnswer, Verdict } from '../../lib/response/answer.js';
+import type { Answer, ObservedAnswer, Verdict } from '../../lib/answers/answer.js';
 import { HandlerEnd } from '../../lib/response/handler-end.js';
 import type { HttpPlatform } from '../../lib/response/http-platform.js';
 import { createHttpPlatform } from '../../lib/response/platforms.js';
-import { pickReplayHeaders, replayHeaderNames } from '../../lib/response/replay-headers.js';
+import { pickReplayHeaders, replayHeaderNames } from '../../lib/answers/replay-headers.js';
 
 export interface RecorderOptions {
   maxBytes?: number;

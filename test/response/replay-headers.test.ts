@@ -4,7 +4,7 @@ import {
   forbiddenReplayHeaders,
   pickReplayHeaders,
   replayHeaderNames,
-} from '../../lib/response/replay-headers.js';
+} from '../../lib/answers/replay-headers.js';
 
 describe('The headers of a replay', () => {
   it('are those that describe the answer', () => {

@@ -1,0 +1,67 @@
+/**
+ * The rooms of lib, lowest first. A room imports only from rooms above it in this
+ * list; types count too. CONTRIBUTING.md says what each room is for, and why the
+ * order is as it is. `(root)` stands for the files of lib itself.
+ */
+export const ROOMS = [
+  'telemetry',
+  'answers',
+  'policy',
+  'faults',
+  'postgres',
+  'schema',
+  'request',
+  'response',
+  'keys',
+  'phases',
+  'resolution',
+  'background',
+  'outbox',
+  'operator',
+  '(root)',
+  'testing',
+];
+
+const folder = (room) => (room === '(root)' ? '^lib/[^/]+$' : `^lib/${room}/`);
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    ...ROOMS.slice(0, -1).map((room, index) => ({
+      name: `room-order-${room}`,
+      severity: 'error',
+      comment: `lib/${room} imports from rooms above it in the list only (.dependency-cruiser.mjs). Hand in what it needs, or move it up.`,
+      from: { path: folder(room) },
+      to: { path: ROOMS.slice(index + 1).map(folder) },
+    })),
+    {
+      name: 'room-unknown',
+      severity: 'error',
+      comment: 'A folder of lib is a room: name it in .dependency-cruiser.mjs and CONTRIBUTING.md.',
+      from: { path: '^lib/', pathNot: ROOMS.map(folder) },
+      to: {},
+    },
+    {
+      name: 'no-cycle',
+      severity: 'error',
+      comment: 'Two files that need each other are one concept, or hide a third.',
+      from: { path: '^lib/' },
+      // An entity and its relation know each other by nature, through types alone.
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'lib-alone',
+      severity: 'error',
+      comment: 'The library knows nothing of its tests, its sample and its benchmark.',
+      from: { path: '^(lib|migrations)/' },
+      to: { path: '^(test|sample-app|bench)/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    // Types are a dependency as well: a change of a type is a change of whoever uses it.
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { extensions: ['.ts', '.js', '.mjs'] },
+  },
+};

@@ -1,0 +1,75 @@
+import { Injectable } from '@nestjs/common';
+import { SEEN, type SeenKey } from '../keys/seen-key.js';
+import { Database } from '../postgres/database.js';
+import type { KeyStatus } from '../schema/key-status.js';
+
+/** A key whose operation can be completed without its client. */
+export interface OpenOperation extends SeenKey {
+  status: KeyStatus;
+  scope: string;
+  endpoint: string;
+  key: string;
+  fingerprint: Buffer;
+  recoveryPoint: string;
+  operation: string;
+  /** JSON text. */
+  input: string | null;
+  /** How often workers have tried. */
+  resumeAttempts: number;
+  /** Those of the route. */
+  leaseMs: number | null;
+  maxRunTimeMs: number | null;
+}
+
+/** The statements of the completer. They choose rows; what happens to one is fenced as in the key store. */
+@Injectable()
+export class CompleterStore {
+  private readonly keys: string;
+
+  constructor(private readonly database: Database) {
+    this.keys = database.table('idempotency_keys');
+  }
+
+  /**
+   * Claims operations whose time has come, oldest first, for as long as `claim`
+   * says: until then no other process finds them, whatever becomes of this one.
+   * Those that were tried too often are among them: somebody has to say so.
+   */
+  claimOperations(
+    names: readonly string[],
+    claim: number,
+    batch: number,
+  ): Promise<OpenOperation[]> {
+    return this.database.query<OpenOperation>(
+      `WITH due AS (
+         SELECT k.id
+         FROM ${this.keys} k
+         WHERE k.resume_after <= now() AND k.status IN ('failed_retryable', 'pending')
+           AND k.operation = ANY ($1)
+         ORDER BY k.resume_after
+         LIMIT $3
+         FOR UPDATE SKIP LOCKED
+       )
+       UPDATE ${this.keys} k
+       SET resume_after = now() + $2::float8 * interval '1 millisecond'
+       FROM due
+       WHERE k.id = due.id
+       RETURNING ${SEEN}, k.scope, k.endpoint, k.key, k.fingerprint, k.operation, k.input::text AS "input",
+                 k.recovery_point AS "recoveryPoint", k.resume_attempts AS "resumeAttempts",
+                 k.lease_ms AS "leaseMs", k.max_run_time_ms::float8 AS "maxRunTimeMs"`,
+      [names, claim, batch],
+    );
+  }
+
+  /** Operations that wait and that nobody here knows: those of an old deployment. */
+  strangeOperations(names: readonly string[]): Promise<{ operation: string; count: number }[]> {
+    return this.database.query(
+      `SELECT operation, count(*)::int AS "count"
+       FROM ${this.keys}
+       WHERE resume_after <= now() AND status IN ('failed_retryable', 'pending')
+         AND NOT operation = ANY ($1)
+       GROUP BY operation`,
+      [names],
+    );
+  }
+}

@@ -1,0 +1,126 @@
+import { Injectable } from '@nestjs/common';
+import type { Answer } from '../answers/answer.js';
+import { sqlCode } from '../schema/error-code.js';
+import { Database } from '../postgres/database.js';
+import { phaseInDoubt } from '../schema/phase-in-doubt.js';
+import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
+
+/** What becomes of a key past its retention. */
+export type Fate =
+  | 'removed'
+  /** A tombstone is left. */
+  | 'buried'
+  /** Nobody finished it: closed with a stored answer. */
+  | 'closed'
+  /** It waits for the completer, which gets a last chance. */
+  | 'overdue'
+  /** A foreign call was begun and its outcome was never recorded: it is not forgotten. */
+  | 'in_doubt';
+
+export interface ReapedKey {
+  id: string;
+  fate: Fate;
+  /** To the microsecond, hence a string. */
+  expiredAt: string;
+}
+
+/** Which keys to reap: the next ones, or these. */
+export type ReapChoice =
+  { limit: number; from: string | null; except: readonly string[] } | { ids: readonly string[] };
+
+/**
+ * How long the reaper waits for a lock that a transaction of the user's holds,
+ * on a row that references a key. Its own locks make late retries wait as long.
+ */
+const LOCK_TIMEOUT = '250ms';
+
+/** How long the completer has for an operation that is past its retention: twelve of its longest pauses. */
+const LAST_CHANCE = '1 hour';
+
+/** Nothing is left to do but to answer, and nobody asks any more. */
+const FINISHED = `k.status IN ('completed', 'performed')`;
+
+/** Keys that run, or whose outcome is unknown, are not to be forgotten. */
+const REAPABLE = `k.status IN ('completed', 'performed', 'expired', 'pending', 'failed_retryable')`;
+
+/** The statements of the reaper. */
+@Injectable()
+export class ReaperStore {
+  private readonly keys: string;
+  private readonly phases: string;
+
+  constructor(private readonly database: Database) {
+    this.keys = database.table('idempotency_keys');
+    this.phases = database.table('idempotency_phases');
+  }
+
+  /**
+   * Keys past their retention meet their fate, in one statement. Rows that
+   * anybody else is at are skipped, and so are keys that run or are unknown.
+   * Finished keys go; open ones, which nobody finished, are closed with `answer`.
+   */
+  reap(choice: ReapChoice, answer: Answer): Promise<ReapedKey[]> {
+    const which =
+      'ids' in choice
+        ? 'k.id = ANY ($4::bigint[])'
+        : '($4::timestamptz IS NULL OR k.expires_at >= $4) AND NOT k.id = ANY ($5::bigint[])';
+    const having = (fate: Fate) => `= ANY (ARRAY(SELECT id FROM due WHERE fate = '${fate}'))`;
+    return this.database.query<ReapedKey>(
+      `WITH due AS MATERIALIZED (
+         SELECT k.id, k.expires_at,
+                CASE
+                  WHEN k.status = 'expired' OR (${FINISHED} AND k.on_expired IS NULL) THEN 'removed'
+                  WHEN ${FINISHED} THEN 'buried'
+                  WHEN k.resume_after IS NOT NULL AND k.last_error_code IS DISTINCT FROM ${sqlCode('overdue')} THEN 'overdue'
+                  WHEN EXISTS (${phaseInDoubt(this.phases)}) THEN 'in_doubt'
+                  ELSE 'closed'
+                END AS fate
+         FROM ${this.keys} k
+         WHERE (SELECT set_config('lock_timeout', '${LOCK_TIMEOUT}', true)) IS NOT NULL -- for this statement alone
+           AND k.expires_at <= now()
+           AND ${REAPABLE}
+           AND ${which}
+         ORDER BY k.expires_at
+         LIMIT ${'ids' in choice ? choice.ids.length : Number(choice.limit)}
+         FOR UPDATE OF k SKIP LOCKED
+       ), removed AS (
+         DELETE FROM ${this.keys} k WHERE k.id ${having('removed')}
+       ), buried AS (
+         UPDATE ${this.keys} k SET ${TOMBSTONE} WHERE k.id ${having('buried')}
+       ), phases_of_buried AS (
+         DELETE FROM ${this.phases} p WHERE p.key_id ${having('buried')}
+       ), closed AS (
+         UPDATE ${this.keys} k SET ${completedWith(1)}, last_error_code = ${sqlCode('unfinished')} WHERE k.id ${having('closed')}
+       ), overdue AS (
+         UPDATE ${this.keys} k
+         SET last_error_code = ${sqlCode('overdue')}, resume_after = least(resume_after, now()),
+             expires_at = now() + interval '${LAST_CHANCE}'
+         WHERE k.id ${having('overdue')}
+       ), in_doubt AS (
+         UPDATE ${this.keys} k
+         SET status = 'unknown', last_error_code = ${sqlCode('in_doubt')}, reconcile_after = now(), resume_after = NULL
+         WHERE k.id ${having('in_doubt')}
+       )
+       SELECT id, fate, expires_at::text AS "expiredAt" FROM due ORDER BY expires_at`,
+      [
+        answer.status,
+        JSON.stringify(answer.headers),
+        answer.body,
+        ...('ids' in choice ? [choice.ids] : [choice.from, choice.except]),
+      ],
+    );
+  }
+
+  /** The keys that the same choice would take, without touching them. */
+  async due({ limit, from, except }: Exclude<ReapChoice, { ids: unknown }>): Promise<string[]> {
+    const rows = await this.database.query<{ id: string }>(
+      `SELECT id FROM ${this.keys} k
+       WHERE expires_at <= now() AND ${REAPABLE}
+         AND ($2::timestamptz IS NULL OR expires_at >= $2) AND NOT id = ANY ($3::bigint[])
+       ORDER BY expires_at
+       LIMIT $1`,
+      [limit, from, except],
+    );
+    return rows.map((row) => row.id);
+  }
+}

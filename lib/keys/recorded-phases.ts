@@ -1,0 +1,41 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { milliseconds, withDates } from '../postgres/times.js';
+import type { PhaseRecord } from '../schema/phase-record.js';
+
+/** Reads what earlier attempts recorded, for whoever takes a key over. Writing is for the phases themselves. */
+@Injectable()
+export class RecordedPhases {
+  private readonly phases: string;
+
+  constructor(private readonly database: Database) {
+    this.phases = database.table('idempotency_phases');
+  }
+
+  /** The phases of a key, in order. */
+  async of(keyId: string): Promise<PhaseRecord[]> {
+    const rows = await this.database.query<PhaseRow>(
+      `SELECT name, position, kind, state,
+              effect_key AS "effectKey",
+              in_doubt AS "inDoubt",
+              coalesce(key_valid_until <= now(), false) AS "keyForgotten",
+              ${milliseconds('started_at')} AS "startedAt",
+              request::text AS "request",
+              result::text AS "result"
+       FROM ${this.phases}
+       WHERE key_id = $1
+       ORDER BY position`,
+      [keyId],
+    );
+    return rows.map((row) => ({
+      ...withDates(row, 'startedAt'),
+      request: row.request ?? undefined,
+      result: row.result ?? undefined,
+    }));
+  }
+}
+
+interface PhaseRow extends Omit<PhaseRecord, 'request' | 'result'> {
+  request: string | null;
+  result: string | null;
+}

@@ -1,0 +1,33 @@
+import { Logger } from '@nestjs/common';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import { BurstLog } from '../telemetry/burst-log.js';
+import { databaseWords } from '../postgres/database-words.js';
+import type { IdempotencyProblem } from '../answers/problems.js';
+
+/** Tells operators of refusals that they can do something about, one line per burst and route. */
+export class RefusalLog {
+  private readonly logger = new Logger('IdempotencyModule');
+  private readonly misuse = new BurstLog((line) => this.logger.warn(line));
+  private readonly outage = new BurstLog((line) => this.logger.error(line));
+
+  /** @param error what the problem was made of */
+  note(problem: IdempotencyProblem, error: unknown, route: string): void {
+    if (problem.code === 'key_reused') {
+      this.misuse.note(
+        route,
+        () =>
+          `${route}: a request was refused, because its Idempotency-Key was used before with another request. ` +
+          'A client uses keys twice, or changes the request between its retries.',
+      );
+    } else if (problem.code === 'store_unavailable') {
+      // Only the database's own words tell an outage from missing rights or a standby.
+      const ofStore = error instanceof StoreUnavailableError;
+      this.outage.note(
+        `${route} ${ofStore ? 'database' : problem.detail}`,
+        () =>
+          `${route}: a request was refused with 503. ${problem.detail}` +
+          (ofStore ? ` The database says: ${databaseWords(error)}` : ''),
+      );
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import type { Decision } from './decision.js';
+import { IdempotencyProblem, retryAfterSeconds } from '../answers/problems.js';
+
+/** Long enough for a look into the other system, short enough for a person at a screen. */
+const UNKNOWN_RETRY_AFTER = 30_000;
+
+/** Somebody has to look at it first: as rarely as clients can be told to ask. */
+const GIVEN_UP_RETRY_AFTER = 59_000;
+
+/** The other system did not answer properly a moment ago; asking at once would often fail again. */
+const OPEN_RETRY_AFTER = 2_000;
+
+/** A failover takes seconds; asking at once only adds load to a database in trouble. */
+const STORE_RETRY_AFTER = 2_000;
+
+/** Which answer of ours a decision not to run leads to. */
+export function refusalOf(
+  decision: Exclude<Decision, { kind: 'run' | 'replay' | 'accepted' }>,
+): IdempotencyProblem {
+  switch (decision.kind) {
+    case 'inProgress':
+      return new IdempotencyProblem(
+        'in_progress',
+        'The first request with this key is still being processed. Retry with the same key to get its answer.',
+        // What has taken long will take long: clients back off as time goes by.
+        retryAfterSeconds(decision.runningFor),
+      );
+    case 'mismatch':
+      return new IdempotencyProblem(
+        'key_reused',
+        'This key was used before with another request (method, route, query or body). Use a new key for a new operation.',
+      );
+    case 'unknown':
+      return outcomeUnknown(decision.reconcileIn);
+    case 'givenUp':
+      return new IdempotencyProblem(
+        'given_up',
+        'The operation has failed too often and is not tried again by itself. What it has done so far is kept. Ask the operator of this service; once it has been resumed, the same key gets its answer.',
+        retryAfterSeconds(GIVEN_UP_RETRY_AFTER),
+      );
+    case 'gone':
+      return new IdempotencyProblem(
+        'expired',
+        'The operation with this key was finished and its answer is no longer kept. Use a new key for a new operation.',
+      );
+    case 'stale':
+      return new IdempotencyProblem(
+        'expired',
+        'This key was made longer ago than keys are kept, so it may have been used before. Use a new key for a new operation.',
+      );
+    case 'unavailable':
+      return new IdempotencyProblem(
+        'response_unavailable',
+        `The operation was finished${decision.status === null ? '' : ` with status ${decision.status}`}, but its answer could not be kept. It is not repeated.`,
+        undefined,
+        decision.status === null ? {} : { original_status: decision.status },
+      );
+  }
+}
+
+export function keyMissing(header: string): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'key_missing',
+    `This operation is idempotent and requires the ${header} header, with a value that is unique to the operation, such as a UUID.`,
+  );
+}
+
+export function outcomeUnknown(reconcileIn: number | null = null): IdempotencyProblem {
+  const wait = reconcileIn !== null && reconcileIn > 0 ? reconcileIn : UNKNOWN_RETRY_AFTER;
+  return new IdempotencyProblem(
+    'outcome_unknown',
+    'An attempt was interrupted and it is not known whether it took effect. It is not repeated; the key is kept until the outcome has been found out.',
+    retryAfterSeconds(wait),
+  );
+}
+
+/** The same where a retry may repeat what is in doubt, and so finds out. */
+export function outcomeOpen(): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'outcome_unknown',
+    'A step was interrupted and it is not known yet whether it took effect. Retry with the same key to find out and go on.',
+    retryAfterSeconds(OPEN_RETRY_AFTER),
+  );
+}
+
+/** Stored as the answer of a request that nobody finished within its retention. */
+export function unfinished(): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'unfinished',
+    'It was interrupted, and nobody retried it for as long as its key is kept. It is not continued any more; steps that it had finished are not undone. Use a new key for a new operation.',
+  );
+}
+
+export function leaseLost(): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'lease_lost',
+    'This attempt took too long and the key was taken from it. Retry with the same key to learn the outcome.',
+    retryAfterSeconds(0),
+  );
+}
+
+export function storeUnavailable(detail: string): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'store_unavailable',
+    `${detail} Retry with the same key.`,
+    retryAfterSeconds(STORE_RETRY_AFTER),
+  );
+}
+
+/** The answer to give for an error of ours; undefined where the error is the application's. */
+export function problemOf(error: unknown): IdempotencyProblem | undefined {
+  if (error instanceof IdempotencyProblem) return error;
+  if (error instanceof StoreUnavailableError) {
+    return storeUnavailable('The request was not processed, because its key could not be checked.');
+  }
+  return undefined;
+}

@@ -1,0 +1,36 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { errorLine } from '../telemetry/error-line.js';
+import type { KeyStore, Reservation } from './key-store.js';
+import { persist } from '../postgres/retries.js';
+
+const logger = new Logger('IdempotencyModule');
+
+/**
+ * Gives back what a claim may have taken before it was given up. `unsure` are
+ * its statements without a reply; each settles when it can no longer take effect.
+ *
+ * A reply that never comes is not waited for beyond half the lease: after the
+ * lease, a retry would find a dead attempt and an unknown outcome.
+ */
+export async function releaseReservation(
+  keys: KeyStore,
+  reservation: Reservation,
+  unsure: readonly Promise<unknown>[],
+): Promise<void> {
+  const { lease } = reservation;
+  const giveBack = () =>
+    persist(() => keys.giveBack(reservation), { within: lease, again: () => true });
+  const over = Promise.all(unsure).then(() => true);
+  try {
+    const settled = await Promise.race([over, pause(lease / 2, false, { ref: false })]);
+    await giveBack();
+    if (settled) return;
+    await over;
+    await giveBack();
+  } catch (error) {
+    logger.warn(
+      `A reservation that was given up could not be withdrawn; if it was made, its lease lapses: ${errorLine(error)}`,
+    );
+  }
+}

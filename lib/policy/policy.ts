@@ -1,0 +1,180 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Duration } from './duration.js';
+import type { Names } from './unknown-names.js';
+
+/** How an attempt ended, as `isFinal` sees it. */
+export interface Outcome {
+  /** The status of the answer, after exception filters. */
+  status: number;
+  /** What the handler threw, if it threw. */
+  error?: unknown;
+}
+
+/**
+ * What holds for one route. The module's policy is the default; `@Idempotent()`
+ * on the class and on the handler override it field by field.
+ */
+export interface IdempotencyPolicy {
+  /**
+   * Refuse requests without a key (400 `key_missing`). Set to false while
+   * clients are being moved over: a request without a key then runs untouched.
+   * PUT and DELETE are idempotent by HTTP's own rules, so there a key is only
+   * demanded where the handler's own `@Idempotent()` says `required: true`.
+   * @default true
+   */
+  required?: boolean;
+
+  /**
+   * Where the work is done: in the request, or by a worker after the request was
+   * answered with 202. The handler then has to call one `@Resumable()` method.
+   * @default 'request'
+   */
+  run?: 'request' | 'background';
+
+  /**
+   * Says that everything this handler does beyond reading happens in phases, so
+   * that it can be run again from its top. A crash before the first phase then
+   * resumes instead of becoming `unknown`. In return, a foreign call or a write
+   * outside a phase is an error in every environment. Routes with
+   * `run: 'background'` are phased by nature.
+   * @default false
+   */
+  phased?: boolean;
+
+  /**
+   * What `IdempotencyOperator.inspect()` shows of the request besides its method,
+   * route and path: true keeps the parsed body; a function chooses what to keep,
+   * and has to leave out what must not be stored. JSON, at most 64 KiB.
+   * @default false
+   */
+  keepRequest?: boolean | ((request: any) => unknown);
+
+  /**
+   * Where a key is unique: in the whole scope, or once per endpoint. Choose
+   * `'endpoint'` when clients derive keys from their own ids and use the same
+   * one on several routes.
+   * @default 'scope'
+   */
+  keyspace?: 'scope' | 'endpoint';
+
+  /**
+   * How long a finished key is remembered. It should cover the longest time in
+   * which a client may still retry: a later retry is a new operation.
+   * @default '24h'
+   */
+  retention?: Duration | 'forever';
+
+  /**
+   * How long an attempt owns its key without a sign of life. Heartbeats renew
+   * it, so it bounds the wait after a crash and not the length of a handler.
+   * Longer bears longer stalls of process and database. Not shorter than
+   * `storeTimeout`, so that a slow statement cannot outlast it.
+   * @default '30s'
+   */
+  lease?: Duration;
+
+  /**
+   * Heartbeats stop after this time, so that a handler that hangs for ever
+   * does not hold its key for ever.
+   * @default '15m'
+   */
+  maxRunTime?: Duration;
+
+  /**
+   * What a duplicate gets while the first attempt runs: 409, 202, or the first
+   * attempt's answer as soon as it is there (for at most `waitFor`, then 409).
+   * `'wait'` serves clients best that give up after a few quick retries.
+   * @default 'reject'
+   */
+  onInProgress?: 'reject' | 'accept' | 'wait';
+
+  /**
+   * The longest wait of `onInProgress: 'wait'`. At most 55 s, because proxies
+   * and clients commonly cut a silent connection after 60 s.
+   * @default '10s'
+   */
+  waitFor?: Duration;
+
+  /**
+   * What a finished key answers to another request under the same key. With
+   * `'replay'` a client with a changed body silently gets the old answer.
+   * @default 'reject'
+   */
+  onMismatch?: 'reject' | 'replay';
+
+  /**
+   * What happens to a key whose attempt died before it recorded any phase.
+   * Nobody can know how far a plain handler got, so the default is to say so.
+   * `'resume'` runs the handler again: right only where running twice is harmless.
+   * @default 'unknown'
+   */
+  onAbandoned?: 'resume' | 'unknown';
+
+  /**
+   * What a 5xx answer means: `'retry'` lets a retry run again (from the last
+   * recovery point), `'store'` makes it the final answer, `'unknown'` keeps the
+   * key until somebody finds out.
+   * @default 'retry' ('store' with the Stripe dialect)
+   */
+  onServerError?: 'retry' | 'store' | 'unknown';
+
+  /**
+   * What a retry gets after `retention`: a new run, or 410.
+   * @default 'forget'
+   */
+  onExpired?: 'forget' | 'gone';
+
+  /**
+   * What a key gets that is not on record and whose own time (a UUIDv7 or a
+   * ULID tells it) is further back than `retention`: it may be a late retry of
+   * something that was forgotten. `'reject'` answers 410 instead of running it
+   * as a new operation. Other keys are not affected.
+   * @default 'accept'
+   */
+  staleKeys?: 'accept' | 'reject';
+
+  /**
+   * Decides whether an answer is final, that is stored and replayed. An answer
+   * that is not final leaves the key open for a retry.
+   * @default below 500, except 408, 425 and 429; 5xx as `onServerError` says
+   */
+  isFinal?: (outcome: Outcome) => boolean;
+
+  /**
+   * What a retry has to repeat, instead of the query, media type and body: any
+   * JSON value, a string or a Buffer. Use it to leave out a client's timestamp,
+   * or to compare the raw body or a file. Method, route and scope always count.
+   * Without it, the body counts as far as it was parsed before the interceptor
+   * runs: a form that the handler or a later interceptor parses does not.
+   */
+  fingerprint?: (request: any, context: ExecutionContext) => unknown;
+
+  /**
+   * The largest body that is kept for replay. A larger answer still counts as
+   * finished: a retry gets 410 `response_unavailable`, never a second run.
+   * @default 1048576 (1 MiB)
+   */
+  maxResponseBytes?: number;
+}
+
+/** See `Names` for why they are listed once more. */
+export const POLICY_NAMES = {
+  required: true,
+  run: true,
+  phased: true,
+  keepRequest: true,
+  keyspace: true,
+  retention: true,
+  lease: true,
+  maxRunTime: true,
+  onInProgress: true,
+  waitFor: true,
+  onMismatch: true,
+  onAbandoned: true,
+  onServerError: true,
+  onExpired: true,
+  staleKeys: true,
+  isFinal: true,
+  fingerprint: true,
+  maxResponseBytes: true,
+} satisfies Names<IdempotencyPolicy>;

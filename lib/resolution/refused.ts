@@ -1,0 +1,38 @@
+import { refuse, type Refused } from './operator-result.js';
+import type { SeenForDecision } from './resolution-store.js';
+
+/** Nothing is left to do but to answer. */
+export function isFinished({ status }: Pick<SeenForDecision, 'status'>): boolean {
+  return status === 'completed' || status === 'performed';
+}
+
+/** It has no answer of its own, but the one that says that nobody finished it. */
+export function wasClosed({
+  status,
+  recoveryPoint,
+}: Pick<SeenForDecision, 'status' | 'recoveryPoint'>): boolean {
+  return status === 'completed' && recoveryPoint !== 'finished';
+}
+
+export function running({ id, attempt, lapsed }: SeenForDecision): Refused {
+  return lapsed
+    ? refuse(
+        'lapsed',
+        `Attempt ${attempt} of key ${id} died; the sweeper or a retry decides what that means. Try again then.`,
+      )
+    : refuse('running', `Attempt ${attempt} runs key ${id} now and will say itself how it ended.`);
+}
+
+export function doubtful({ id, phase, effectKey }: SeenForDecision): Refused {
+  return refuse(
+    'in_doubt',
+    `The outcome of phase "${phase}" of key ${id} is in doubt. Find out what became of the call and use resolve('${effectKey}', …) first.`,
+  );
+}
+
+export function unresolved({ id }: SeenForDecision): Refused {
+  return refuse(
+    'unknown',
+    `The outcome of key ${id} is unknown, and forgetting it would hide that. Resolve it first.`,
+  );
+}

@@ -1,0 +1,259 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { phaseInDoubt } from '../schema/phase-in-doubt.js';
+import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
+import type { SeenKey } from '../keys/seen-key.js';
+import { SEEN } from '../keys/seen-key.js';
+import type { KeyStatus } from '../schema/key-status.js';
+import { sqlCode, type ErrorCode } from '../schema/error-code.js';
+import type { PhaseState } from '../schema/phase-record.js';
+import type { Answer } from '../answers/answer.js';
+import type { KeyState } from './operator-result.js';
+import type { ResolvedPhase } from './resolved-phase.js';
+
+/** A key as a decision found it, with the phase that it is about. */
+export interface SeenState extends SeenKey {
+  scope: string;
+  endpoint: string;
+  key: string;
+  status: KeyStatus;
+  lastErrorCode: ErrorCode | null;
+  phase: string | null;
+  phaseState: PhaseState | null;
+  effectKey: string | null;
+}
+
+export interface SeenForDecision extends SeenState {
+  /** In progress, and the attempt gives no sign of life. */
+  lapsed: boolean;
+  operation: string | null;
+  recoveryPoint: string;
+}
+
+export interface Actor {
+  who: string;
+  why?: string | null;
+}
+
+/** What a decision made of the key; null where it is gone. */
+export interface Written {
+  after: KeyState | null;
+}
+
+interface AuditEntry extends Actor {
+  action: 'resolve' | 'resolve_key' | 'retry' | 'evict' | 'expire';
+  after: KeyState | null;
+}
+
+/**
+ * The state that the decision was based on. Whatever happens to a key changes its
+ * owner, attempt, lease or status; and nobody touches a key that runs.
+ */
+const FENCE = `k.id = $1 AND k.owner = $2 AND k.attempt = $3 AND k.status = $4
+  AND extract(epoch FROM k.locked_until) = $5::numeric
+  AND (k.status <> 'in_progress' OR k.locked_until <= now())`;
+
+/** Those of the fence and of the audit come first. */
+const FIRST_PARAMETER = 15;
+
+/** The operator's writes: one statement each, fenced, with its audit entry in it. */
+@Injectable()
+export class ResolutionStore {
+  private readonly keys: string;
+  private readonly phases: string;
+  private readonly audit: string;
+
+  constructor(private readonly database: Database) {
+    this.keys = database.table('idempotency_keys');
+    this.phases = database.table('idempotency_phases');
+    this.audit = database.table('idempotency_audit');
+  }
+
+  /** A key with its phase in doubt, if there is one. */
+  async seeKey(id: string): Promise<SeenForDecision | undefined> {
+    const [row] = await this.database.query<SeenForDecision>(
+      `SELECT ${COLUMNS}, p.phase, CASE WHEN p.phase IS NOT NULL THEN 'intended' END AS "phaseState", p."effectKey"
+       FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) p ON true
+       WHERE k.id = $1`,
+      [id],
+    );
+    return row;
+  }
+
+  /** A foreign call with its key. */
+  async seeEffect(
+    effectKey: string,
+  ): Promise<(SeenForDecision & { phase: string; phaseState: PhaseState }) | undefined> {
+    const [row] = await this.database.query<
+      SeenForDecision & { phase: string; phaseState: PhaseState }
+    >(
+      `SELECT ${COLUMNS}, p.name AS phase, p.state AS "phaseState", p.effect_key AS "effectKey"
+       FROM ${this.phases} p JOIN ${this.keys} k ON k.id = p.key_id
+       WHERE p.effect_key = $1`,
+      [effectKey],
+    );
+    return row;
+  }
+
+  /**
+   * Writes down what became of a foreign call. The key can be resumed then, by a
+   * retry or, if it has an operation, by the completer right away.
+   */
+  resolvePhase(
+    seen: SeenState & { phase: string; phaseState: PhaseState },
+    resolved: ResolvedPhase,
+    actor: Actor,
+  ): Promise<Written | undefined> {
+    const after: KeyState = {
+      status: 'failed_retryable',
+      attempt: seen.attempt,
+      lastErrorCode: `phase_${resolved.state}`,
+      phase: { name: seen.phase, state: resolved.state },
+    };
+    const [name, from, state, result] = [0, 1, 2, 3].map((n) => `$${FIRST_PARAMETER + n}`);
+    return this.write(
+      seen,
+      { ...actor, action: 'resolve', after },
+      `UPDATE ${this.keys} k SET ${RESUMABLE}, last_error_code = '${after.lastErrorCode}' WHERE ${FENCE}`,
+      [seen.phase, seen.phaseState, resolved.state, resolved.result ?? null],
+      `, resolved_phase AS (
+         UPDATE ${this.phases} p
+         SET state = ${state}, result = ${result}::json, finished_at = clock_timestamp()
+         FROM changed
+         WHERE p.key_id = changed.id AND p.name = ${name} AND p.state = ${from}
+       )`,
+    );
+  }
+
+  /** An unknown key without a call in doubt did nothing that counts: it may run again. */
+  makeRetryable(seen: SeenState, actor: Actor): Promise<Written | undefined> {
+    const after = stateAfter(seen, 'failed_retryable', 'resolved');
+    return this.write(
+      seen,
+      { ...actor, action: 'resolve_key', after },
+      `UPDATE ${this.keys} k SET ${RESUMABLE}, last_error_code = ${sqlCode('resolved')} WHERE ${FENCE}`,
+    );
+  }
+
+  /** It is finished, and this is the answer. */
+  complete(seen: SeenState, answer: Answer, actor: Actor): Promise<Written | undefined> {
+    return this.write(
+      seen,
+      { ...actor, action: 'resolve_key', after: stateAfter(seen, 'completed', null) },
+      `UPDATE ${this.keys} k
+       SET ${completedWith(FIRST_PARAMETER)}, recovery_point = 'finished', last_error_code = NULL
+       WHERE ${FENCE}`,
+      [answer.status, JSON.stringify(answer.headers), answer.body],
+    );
+  }
+
+  /** The reconciler asks again, from the beginning. */
+  askAgain(seen: SeenState, actor: Actor): Promise<Written | undefined> {
+    return this.write(
+      seen,
+      { ...actor, action: 'retry', after: stateAfter(seen, 'unknown', 'in_doubt') },
+      `UPDATE ${this.keys} k
+       SET reconcile_after = now(), reconcile_attempts = 0, last_error_code = ${sqlCode('in_doubt')}
+       WHERE ${FENCE}`,
+    );
+  }
+
+  /** The completer gets another round of attempts, from now on. */
+  resume(seen: SeenState, actor: Actor): Promise<Written | undefined> {
+    return this.write(
+      seen,
+      { ...actor, action: 'retry', after: stateAfter(seen, seen.status, 'retry_requested') },
+      `UPDATE ${this.keys} k SET resume_after = now(), resume_attempts = 0, last_error_code = ${sqlCode('retry_requested')} WHERE ${FENCE}`,
+    );
+  }
+
+  evict(seen: SeenState, actor: Actor): Promise<Written | undefined> {
+    return this.write(
+      seen,
+      { ...actor, action: 'evict', after: null },
+      `DELETE FROM ${this.keys} k WHERE ${FENCE}`,
+    );
+  }
+
+  bury(seen: SeenState, actor: Actor): Promise<Written | undefined> {
+    return this.write(
+      seen,
+      { ...actor, action: 'expire', after: stateAfter(seen, 'expired', null) },
+      `UPDATE ${this.keys} k SET ${TOMBSTONE} WHERE ${FENCE}`,
+      [],
+      `, forgotten AS (DELETE FROM ${this.phases} p USING changed WHERE p.key_id = changed.id)`,
+    );
+  }
+
+  /** Nobody will finish it: closed with an answer that says so. */
+  close(seen: SeenState, answer: Answer, actor: Actor): Promise<Written | undefined> {
+    return this.write(
+      seen,
+      { ...actor, action: 'expire', after: stateAfter(seen, 'completed', 'unfinished') },
+      `UPDATE ${this.keys} k SET ${completedWith(FIRST_PARAMETER)}, last_error_code = ${sqlCode('unfinished')} WHERE ${FENCE}`,
+      [answer.status, JSON.stringify(answer.headers), answer.body],
+    );
+  }
+
+  /** Undefined: something happened to the key since it was seen, and nothing was written. */
+  private async write(
+    seen: SeenState,
+    entry: AuditEntry,
+    change: string,
+    parameters: readonly unknown[] = [],
+    also = '',
+  ): Promise<Written | undefined> {
+    const rows = await this.database.query(
+      `WITH changed AS (${change} RETURNING k.id)${also}
+       INSERT INTO ${this.audit} (key_id, scope, endpoint, key, effect_key, action, who, why, before, after)
+       SELECT id, $6, $7, $8, $9::uuid, $10, $11, $12, $13::json, $14::json
+       FROM changed
+       RETURNING id`,
+      [
+        seen.id,
+        seen.owner,
+        seen.attempt,
+        seen.status,
+        seen.lockedUntil,
+        seen.scope,
+        seen.endpoint,
+        seen.key,
+        seen.effectKey,
+        entry.action,
+        entry.who,
+        entry.why ?? null,
+        JSON.stringify(stateOf(seen)),
+        entry.after && JSON.stringify(entry.after),
+        ...parameters,
+      ],
+    );
+    return rows.length === 1 ? { after: entry.after } : undefined;
+  }
+}
+
+const COLUMNS = `${SEEN}, k.scope, k.endpoint, k.key, k.last_error_code AS "lastErrorCode", k.operation,
+  k.recovery_point AS "recoveryPoint",
+  k.locked_until <= now() AS lapsed`;
+
+/**
+ * Nothing is in doubt any more. The lease moves, although nobody holds it: an
+ * attempt that read the phases before this must not take the key over with what it read.
+ */
+const RESUMABLE = `
+  status = 'failed_retryable', reconcile_after = NULL, locked_until = now(),
+  resume_after = CASE WHEN operation IS NOT NULL THEN now() END`;
+
+/** What a decision was about, for the audit and for the caller. */
+export function stateOf(seen: SeenState): KeyState {
+  const { status, attempt, lastErrorCode, phase, phaseState } = seen;
+  return {
+    status,
+    attempt,
+    lastErrorCode,
+    ...(phase !== null && { phase: { name: phase, state: phaseState! } }),
+  };
+}
+
+function stateAfter(seen: SeenState, status: KeyStatus, lastErrorCode: ErrorCode | null): KeyState {
+  return { status, attempt: seen.attempt, lastErrorCode };
+}

@@ -1,0 +1,83 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
+import { IdempotencyKey } from './idempotency-key.entity.js';
+import type { InDoubt, PhaseKind, PhaseState } from './phase-record.js';
+
+/** Phases go when their key goes. Apart, because tables in a schema of their own need it anew. */
+export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecorator {
+  return (target, property) => {
+    ManyToOne(key, { onDelete: 'CASCADE' })(target, property as string);
+    JoinColumn({ name: 'key_id', foreignKeyConstraintName: 'fk_idempotency_phases_key' })(
+      target,
+      property as string,
+    );
+  };
+}
+
+/** One phase of one key: what was begun, under which effect key, and what came of it. */
+@Entity('idempotency_phases')
+@Check('ck_idempotency_phases_kind', `kind = ANY ('{local,foreign,operation}')`)
+@Check(
+  'ck_idempotency_phases_state',
+  `state = ANY ('{intended,withdrawn,reconciled,finished,rejected}')`,
+)
+@Index(['effectKey'], { where: 'effect_key IS NOT NULL' })
+export class IdempotencyPhase {
+  @PrimaryColumn('bigint', { name: 'key_id' })
+  keyId!: string;
+
+  /** The recovery point that this phase leads to. */
+  @PrimaryColumn('text', { name: 'name' })
+  name!: string;
+
+  @belongsToKey(() => IdempotencyKey)
+  idempotencyKey!: Relation<IdempotencyKey>;
+
+  /** 1 for the first phase of the request. A resume has to reach them in this order. */
+  @Column('integer', { name: 'position' })
+  position!: number;
+
+  @Column('text', { name: 'kind' })
+  kind!: PhaseKind;
+
+  /** `intended`: the call was begun and no outcome was recorded. See PhaseState for all of them. */
+  @Column('text', { name: 'state' })
+  state!: PhaseState;
+
+  /** The attempt that wrote the current state. */
+  @Column('integer', { name: 'attempt' })
+  attempt!: number;
+
+  /** The idempotency key handed to the other system: one per phase, whatever the attempt. */
+  @Column('uuid', { name: 'effect_key', nullable: true })
+  effectKey!: string | null;
+
+  @Column('text', { name: 'in_doubt', nullable: true })
+  inDoubt!: InDoubt | null;
+
+  /** Until when the other system remembers the effect key; null is for ever. */
+  @Column('timestamptz', { name: 'key_valid_until', nullable: true })
+  keyValidUntil!: Date | null;
+
+  /** json and not jsonb: the text is given back as it was written. */
+  @Column('json', { name: 'request', nullable: true })
+  request!: unknown;
+
+  /** The phase's result, or the rejection of the other system. SQL NULL is `undefined`. */
+  @Column('json', { name: 'result', nullable: true })
+  result!: unknown;
+
+  @Column('timestamptz', { name: 'started_at', default: () => 'clock_timestamp()' })
+  startedAt!: Date;
+
+  @Column('timestamptz', { name: 'finished_at', nullable: true })
+  finishedAt!: Date | null;
+}

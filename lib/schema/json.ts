@@ -1,0 +1,94 @@
+import { DEEPEST_JSON, isTooDeep } from './json-depth.js';
+import { PhaseUsageError } from '../policy/phase-errors.js';
+
+type Callable = (...args: never[]) => unknown;
+
+/**
+ * What is left of a type after it went through JSON: Dates become strings,
+ * functions and undefined members vanish, and `never` stands for what is
+ * refused. A phase returns this shape on the first run and on a resume alike, so
+ * that code cannot come to depend on one.
+ */
+export type Jsonified<T> = 0 extends 1 & T
+  ? T // any
+  : T extends { toJSON(...args: never[]): infer J }
+    ? Jsonified<J>
+    : T extends string | number | boolean | null | undefined | void
+      ? T
+      : T extends Callable | symbol | bigint | JsonLosesAll
+        ? never
+        : T extends readonly unknown[]
+          ? { [I in keyof T]: JsonifiedElement<T[I]> }
+          : T extends object
+            ? { [K in keyof T as JsonifiedName<K, T[K]>]: Jsonified<T[K]> }
+            : unknown;
+
+/** JSON has no holes: what an object leaves out is null in a list. */
+type JsonifiedElement<T> = T extends undefined | Callable ? null : Jsonified<T>;
+
+type JsonifiedName<K, T> = K extends symbol ? never : T extends Callable ? never : K;
+
+/** Written as {} by JSON.stringify, hence refused. */
+type JsonLosesAll = ReadonlyMap<unknown, unknown> | ReadonlySet<unknown> | PromiseLike<unknown>;
+
+/**
+ * Results are read back on every resume and kept as long as the key. A phase
+ * needs an id or a status of what it made, not the thing itself.
+ */
+const LARGEST = 1024 * 1024;
+
+/** The value is data that is nested too deeply: where it came from a client, that is the client's mistake. */
+export class TooDeepError extends PhaseUsageError {
+  constructor(what: string) {
+    super(
+      `${what} has more than ${DEEPEST_JSON} levels of lists and objects, which the database cannot read as JSON. ` +
+        'Keep flat data, such as the ids of what the phase made.',
+    );
+  }
+}
+
+/** The JSON text of a value, or undefined for undefined. Refuses what would not come back as it went in. */
+export function toJson(value: unknown, what: string): string | undefined {
+  if (value === undefined) return undefined;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value, refuseUnfaithful);
+  } catch (cause) {
+    // The stack overflows before the depth can be counted.
+    if (cause instanceof RangeError) throw new TooDeepError(what);
+    throw new PhaseUsageError(
+      `${what} cannot be stored as JSON (${cause instanceof Error ? cause.message : String(cause)}). ` +
+        'Return plain data, such as the ids of what the phase made.',
+      { cause },
+    );
+  }
+  if (text === undefined) {
+    throw new PhaseUsageError(
+      `${what} is a ${typeof value}, which JSON cannot hold. Return plain data or nothing.`,
+    );
+  }
+  if (Buffer.byteLength(text) > LARGEST) {
+    throw new PhaseUsageError(
+      `${what} has ${Buffer.byteLength(text)} bytes of JSON; at most ${LARGEST} are kept. ` +
+        'Store the data in a table of your own and return its id.',
+    );
+  }
+  if (isTooDeep(text)) throw new TooDeepError(what);
+  return text;
+}
+
+export function fromJson(text: string | undefined): unknown {
+  return text === undefined ? undefined : (JSON.parse(text) as unknown);
+}
+
+/** JSON.stringify writes null for NaN, and {} for a Map: silent losses that only a resume would show. */
+function refuseUnfaithful(this: unknown, key: string, value: unknown): unknown {
+  const at = key === '' ? 'it' : `member "${key}"`;
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new TypeError(`${at} is ${value}`);
+  if (typeof value === 'symbol') throw new TypeError(`${at} is a symbol`);
+  if (value instanceof Map || value instanceof Set || value instanceof Promise) {
+    throw new TypeError(`${at} is a ${value.constructor.name}`);
+  }
+  return value;
+}

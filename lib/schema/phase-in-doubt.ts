@@ -1,0 +1,14 @@
+import { milliseconds } from '../postgres/times.js';
+
+/**
+ * The foreign call of key `k` that was begun and has no outcome, as a subquery.
+ * There is one at most: once a phase is in doubt, no further one starts.
+ */
+export function phaseInDoubt(phases: string): string {
+  return `SELECT p.name AS phase, p.effect_key AS "effectKey", p.request::text AS request,
+                 ${milliseconds('p.started_at')} AS "startedAt"
+          FROM ${phases} p
+          WHERE p.key_id = k.id AND p.state = 'intended'
+          ORDER BY p.position
+          LIMIT 1`;
+}

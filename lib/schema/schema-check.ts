@@ -1,0 +1,109 @@
+import { Logger } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { schemaSteps } from '../../migrations/index.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
+import { isConnectionLoss } from '../postgres/database-errors.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import type { Database } from '../postgres/database.js';
+import { persist } from '../postgres/retries.js';
+import { entitiesIn } from './entities.js';
+import { asMissingRight, checkRights, checkWritable } from './write-check.js';
+
+/** A database that restarts is back within seconds; one that is not would only fail the next request. */
+const PATIENCE = 30_000;
+
+/** Refuses to start on a data source that cannot hold the keys, and says what is missing. */
+export async function checkSchema(
+  dataSource: DataSource,
+  database: Database,
+  schema: string | undefined,
+): Promise<void> {
+  if (dataSource.options.type !== 'postgres') {
+    throw new IdempotencyConfigurationError(
+      `dataSource: the data source is of type ${dataSource.options.type}, but keys are kept in PostgreSQL. Name a postgres data source with the dataSource option.`,
+    );
+  }
+  checkEntities(dataSource, schema);
+  await persist(
+    async () => {
+      await checkWritable(database);
+      for (const step of schemaSteps) {
+        await checkTable(dataSource, database, schema, step);
+        await checkRights(database, database.table(step.table), step.table);
+      }
+    },
+    { within: PATIENCE, again: isPassing },
+    (error) => {
+      throw asMissingRight(error);
+    },
+  );
+}
+
+function checkEntities(dataSource: DataSource, schema: string | undefined): void {
+  const entities = entitiesIn(schema);
+  if (!entities.every((entity) => dataSource.hasMetadata(entity))) {
+    throw new IdempotencyConfigurationError(
+      'entities: the data source does not know the entities of this module. ' +
+        'Set autoLoadEntities: true in TypeOrmModule.forRoot()' +
+        // The entities of another schema are made by this module, so nobody can list them.
+        (schema === undefined ? ', or add ...idempotencyEntities to its entities.' : '.'),
+    );
+  }
+  const columns = new Set(schemaSteps.flatMap((step) => step.columns));
+  for (const entity of entities) {
+    const renamed = dataSource
+      .getMetadata(entity)
+      .columns.find(({ databaseName }) => !columns.has(databaseName));
+    if (renamed) {
+      throw new IdempotencyConfigurationError(
+        `namingStrategy: the naming strategy of the data source calls the column of ${entity.name}.${renamed.propertyName} "${renamed.databaseName}", although it has a name of its own, by which statements know it. ` +
+          'Let columnName(propertyName, customName) return customName where it is given.',
+      );
+    }
+  }
+}
+
+async function checkTable(
+  dataSource: DataSource,
+  database: Database,
+  schema: string | undefined,
+  { migration, table, columns }: (typeof schemaSteps)[number],
+): Promise<void> {
+  const name = database.table(table);
+  const found = await database.query<{ name: string }>(
+    `SELECT attname AS name FROM pg_attribute
+     WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
+    [name],
+  );
+  const names = new Set(found.map((row) => row.name));
+  const absent = columns.filter((column) => !names.has(column));
+  if (absent.length === 0) return;
+  const what =
+    names.size === 0
+      ? `the table ${name} does not exist`
+      : `the table ${name} is of another version: it lacks ${absent.join(', ')}`;
+  const migrations =
+    schema === undefined
+      ? 'idempotencyMigrations'
+      : `idempotencyMigrationsIn(${JSON.stringify(schema)})`;
+  throw new IdempotencyConfigurationError(
+    `migrations: ${what}. Run the migration ${migration}: spread ${migrations} from 'nestjs-atomic-idempotency/migrations' into the data source's migrations and run them (migrationsRun: true, or the typeorm command line).` +
+      // TypeORM remembers migrations by name, in a table that has no prefix.
+      (dataSource.options.entityPrefix || schema !== undefined
+        ? ' If another data source of this database has run them for tables of its own, give this one its own migrationsTableName.'
+        : ''),
+  );
+}
+
+/** The database is going down or coming up, or is too busy to answer: that may be over soon. */
+function isPassing(error: unknown): boolean {
+  const passing =
+    isConnectionLoss(error) ||
+    (error instanceof StoreUnavailableError && error.cause === undefined);
+  if (passing) {
+    new Logger('IdempotencyModule').warn(
+      `The tables could not be checked at boot (${String((error as Error).cause ?? error)}). Trying again.`,
+    );
+  }
+  return passing;
+}

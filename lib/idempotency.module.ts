@@ -29,7 +29,7 @@ import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
-import { Reservations } from './keys/reservations.js';
+import { KeyService } from './keys/key-service.js';
 import { checkSchema } from './schema/schema-check.js';
 import { entitiesIn } from './schema/entities.js';
 import { OuterInterceptors } from './outer-interceptors.js';
@@ -68,7 +68,7 @@ export class IdempotencyModule
     private readonly http: HttpPlatformHost,
     private readonly outerInterceptors: OuterInterceptors,
     private readonly leases: LeaseKeeper,
-    private readonly reservations: Reservations,
+    private readonly keys: KeyService,
     private readonly reconcilers: Reconcilers,
     private readonly operations: Operations,
     private readonly outboxHandlers: OutboxHandlers,
@@ -120,7 +120,7 @@ export class IdempotencyModule
 
   /** Before the server closes: what runs finishes and is recorded, nothing new begins. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.reservations.close();
+    this.keys.close();
     const { shutdownTimeout } = this.settings;
     const jobs = this.maintenance.stop(shutdownTimeout);
     await this.leases.drain(shutdownTimeout);

@@ -9,10 +9,15 @@ import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, IMPORTED, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
-import { ReplayCache } from './keys/replay-cache.js';
+import { MemoryReplayCache, NoReplayCache, ReplayCache } from './keys/replay-cache.js';
 import { KeyBatches } from './keys/key-batches.js';
 import { RecordedPhases } from './keys/recorded-phases.js';
 import { ScopeReader } from './request/scope.js';
+import { DecisionAnswers } from './keys/decision-answers.js';
+import { KeyService } from './keys/key-service.js';
+import { HandlerRunner } from './phases/handler-runner.js';
+import { HttpExchanges } from './http-exchange.js';
+import { RequestReader } from './request/request-reader.js';
 import { KeyStore } from './keys/key-store.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Recorder } from './keys/recorder.js';
@@ -52,6 +57,26 @@ export const providers: Provider[] = [
     useFactory: ({ scope }: IdempotencySettings) => new ScopeReader(scope),
     inject: [IdempotencySettings],
   },
+  {
+    provide: RequestReader,
+    useFactory: ({ header }: IdempotencySettings, scopes: ScopeReader) =>
+      new RequestReader(header, scopes),
+    inject: [IdempotencySettings, ScopeReader],
+  },
+  {
+    provide: DecisionAnswers,
+    useFactory: (settings: IdempotencySettings, status: StatusLocation) =>
+      new DecisionAnswers(settings, (id) => status.of(id)),
+    inject: [IdempotencySettings, StatusLocation],
+  },
+  {
+    provide: HandlerRunner,
+    useFactory: ({ guard }: IdempotencySettings, transactions: TransactionWatch) =>
+      new HandlerRunner(guard, transactions),
+    inject: [IdempotencySettings, TransactionWatch],
+  },
+  HttpExchanges,
+  KeyService,
   KeyStore,
   RecordedPhases,
   PhaseStore,
@@ -65,8 +90,10 @@ export const providers: Provider[] = [
   },
   {
     provide: ReplayCache,
-    useFactory: ({ replayCache: { ttl, maxBytes } }: IdempotencySettings) =>
-      new ReplayCache(ttl, maxBytes),
+    useFactory: ({ replayCache }: IdempotencySettings) =>
+      replayCache
+        ? new MemoryReplayCache(replayCache.ttl, replayCache.maxBytes)
+        : new NoReplayCache(),
     inject: [IdempotencySettings],
   },
   {
@@ -74,14 +101,14 @@ export const providers: Provider[] = [
     useFactory: (
       keys: KeyStore,
       batches: KeyBatches,
-      finished: ReplayCache,
+      replays: ReplayCache,
       phases: RecordedPhases,
       leases: LeaseKeeper,
       room: WaitingRequests,
       settings: IdempotencySettings,
       maintenance: Maintenance,
     ) =>
-      new Reservations(keys, batches, finished, phases, leases, room, settings.storeTimeout, () =>
+      new Reservations(keys, batches, replays, phases, leases, room, settings.storeTimeout, () =>
         maintenance.wake('completer'),
       ),
     inject: [
@@ -147,12 +174,9 @@ export const exported = [
   IdempotencyOperator,
   Maintenance,
   IMPORTED,
-  IdempotencySettings,
   IdempotentRoutes,
-  Reservations,
-  Recorder,
-  HttpPlatformHost,
-  TransactionWatch,
-  StatusLocation,
+  HttpExchanges,
+  KeyService,
+  HandlerRunner,
   IdempotencyInterceptor,
 ];

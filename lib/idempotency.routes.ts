@@ -18,6 +18,8 @@ import { misplacedOn, misplacedOnClass } from './misplaced-decorators.js';
 
 /** An idempotent route, with all that can be known before the first request. */
 export interface IdempotentRoute {
+  /** Controller and method, for messages. */
+  name: string;
   policy: ResolvedPolicy;
   /** The handler's own decorator demands a key, whatever the method. */
   demandsKey: boolean;
@@ -77,6 +79,7 @@ export class IdempotentRoutes {
 
   /** The route of a request, or undefined where it is not idempotent. */
   find(context: ExecutionContext): IdempotentRoute | undefined {
+    if (context.getType() !== 'http') return undefined;
     const handler = context.getHandler();
     const controller = context.getClass();
     const known = this.routes.get(controller)?.get(handler);
@@ -86,7 +89,8 @@ export class IdempotentRoutes {
   }
 
   private add(controller: Type, handler: object): IdempotentRoute {
-    const where = `@Idempotent() of ${controller.name}.${(handler as { name: string }).name}`;
+    const name = `${controller.name}.${(handler as { name: string }).name}`;
+    const where = `@Idempotent() of ${name}`;
     if (Reflect.hasMetadata(SSE_METADATA, handler)) {
       throw new IdempotencyConfigurationError(
         `${where}: the route is @Sse(), whose answer never ends and so can be neither recorded nor replayed. ` +
@@ -108,6 +112,7 @@ export class IdempotentRoutes {
       });
     }
     const route: IdempotentRoute = {
+      name,
       policy: resolvePolicy(
         this.settings.dialect,
         [this.settings.policy, policyOf(controller), own],

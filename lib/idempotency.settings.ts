@@ -27,8 +27,8 @@ export class IdempotencySettings {
   readonly storeTimeout: number;
   readonly shutdownTimeout: number;
   readonly preparedStatements: boolean;
-  /** Without a ttl nothing is kept. */
-  readonly replayCache: { ttl: number; maxBytes: number };
+  /** False: nothing is kept. */
+  readonly replayCache: false | { ttl: number; maxBytes: number };
   readonly guard: UsageGuard;
   readonly maintenance: MaintenanceSettings;
   readonly outbox: OutboxSettings;
@@ -137,7 +137,7 @@ function resolveSpecification(option: unknown): string | undefined {
 function resolveReplayCache(
   option: NonNullable<IdempotencyModuleOptions['replayCache']>,
 ): IdempotencySettings['replayCache'] {
-  if (option === false) return { ttl: 0, maxBytes: 0 };
+  if (option === false) return false;
   if (typeof option !== 'object' || option === null) {
     throw new IdempotencyConfigurationError(
       `${WHERE}: replayCache is ${inspect(option)}. Use { ttl, maxBytes }, or false to keep nothing.`,

@@ -72,13 +72,13 @@ function coverHandler(
     if (!attempt) return result;
     // Promises only: to ask a lazy query builder for its result is to run it.
     const last = result instanceof Promise ? result.then(lastValue) : lastValue(result);
-    if (!(last instanceof Promise)) return checkParked(attempt, last, where);
+    if (!(last instanceof Promise)) return checkLeftToWorker(attempt, last, where);
     const ended = () => void (attempt.handler = undefined);
     attempt.handler = last.then(ended, ended);
     if (attempt.policy.run !== 'background') return last;
     return last.then(
-      (value) => checkParked(attempt, value, where),
-      (error: unknown) => endParked(attempt, error),
+      (value) => checkLeftToWorker(attempt, value, where),
+      (error: unknown) => endLeftToWorker(attempt, error),
     );
   }
   Object.defineProperty(idempotentHandler, 'name', { value: handler.name });
@@ -93,9 +93,9 @@ function coverHandler(
 }
 
 /** A handler of `run: 'background'` that has done its work itself would keep its client waiting unprotected. */
-function checkParked(attempt: Attempt, value: unknown, where: string): unknown {
-  const { policy, parked, operation, inBackground } = attempt;
-  if (policy.run !== 'background' || parked || operation !== undefined || inBackground)
+function checkLeftToWorker(attempt: Attempt, value: unknown, where: string): unknown {
+  const { policy, leftToWorker, operation, inBackground } = attempt;
+  if (policy.run !== 'background' || leftToWorker || operation !== undefined || inBackground)
     return value;
   throw new PhaseUsageError(
     `${where} has run: 'background', but it called no @Resumable() method, so there is nothing that a worker could do: it ran in the request. ` +
@@ -104,10 +104,10 @@ function checkParked(attempt: Attempt, value: unknown, where: string): unknown {
 }
 
 /** Leaving the operation to a worker ends the handler, and is no error for anybody else. */
-function endParked(attempt: Attempt, error: unknown): Promise<never> {
-  if (!attempt.parked || !attempt.onParked) throw error;
+function endLeftToWorker(attempt: Attempt, error: unknown): Promise<never> {
+  if (!attempt.leftToWorker || !attempt.onLeftToWorker) throw error;
   // After `attempt.handler` has been told that the handler is through.
-  process.nextTick(attempt.onParked);
+  process.nextTick(attempt.onLeftToWorker);
   return new Promise<never>(() => undefined);
 }
 

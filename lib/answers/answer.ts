@@ -23,5 +23,5 @@ export interface ObservedAnswer extends Omit<Answer, 'body'> {
  * let it go, with a few headers of ours, or send another one in its place
  * because it could not be recorded.
  */
-export type Verdict =
+export type AnswerToSend =
   { kind: 'release'; headers: Record<string, string> } | { kind: 'replace'; answer: Answer };

@@ -37,9 +37,9 @@ export class Attempt implements Lease {
   /** It runs without its client. */
   inBackground = false;
   /** The operation is left to a worker. */
-  parked = false;
+  leftToWorker = false;
   /** Called when the handler has ended by leaving its operation to a worker. */
-  onParked: (() => void) | undefined;
+  onLeftToWorker: (() => void) | undefined;
   /** A foreign call's outcome is not known; no further phase may start. */
   doubt: { phase: string; repeatable: boolean } | undefined;
 

@@ -11,6 +11,7 @@ import {
   reserveSql,
 } from './key-statements.js';
 import { finishParameters, reserveParameters, toFound, type LookUpRow } from './key-rows.js';
+import type { RequestSummary } from '../request/kept-request.js';
 import type { ErrorCode } from '../schema/error-code.js';
 import { sqlCode } from '../schema/error-code.js';
 import type { KeyName } from '../schema/key-name.js';
@@ -31,18 +32,7 @@ export interface Reservation extends KeyName {
   onExpired: 'forget' | 'gone';
   /** When the client made the key, in milliseconds. A new key that is older than its retention is refused. */
   madeAt?: number | undefined;
-  asked: AskedFor;
-}
-
-/** What a key is for, as people want to see it. */
-export interface AskedFor {
-  method: string;
-  /** The pattern of the route. */
-  route: string;
-  /** Without the query. */
-  path: string;
-  /** JSON text: what `keepRequest` kept. */
-  kept?: string | undefined;
+  asked: RequestSummary;
 }
 
 /** A key as a statement found it. Everything about time was compared on the database's clock. */

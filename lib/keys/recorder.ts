@@ -16,7 +16,7 @@ import type { WaitingRequests } from './waiting-requests.js';
 export interface Recorded {
   final: boolean;
   /** A worker goes on; the client gets 202. */
-  parked?: boolean;
+  leftToWorker?: boolean;
   expiresAt: Date | null;
 }
 
@@ -45,13 +45,13 @@ export class Recorder {
         await this.insist(attempt, () => this.keys.giveBack(attempt));
         return { final: false, expiresAt: null };
       }
-      if (attempt.parked) {
+      if (attempt.leftToWorker) {
         const { maxRunTime } = attempt.policy;
         const operation = { ...attempt.operation!, maxRunTime };
-        const parked = await this.insist(attempt, () => this.keys.park(attempt, operation));
-        if (!parked) throw leaseLost();
+        const left = await this.insist(attempt, () => this.keys.park(attempt, operation));
+        if (!left) throw leaseLost();
         this.wakeWorkers();
-        return { final: false, parked: true, expiresAt: null };
+        return { final: false, leftToWorker: true, expiresAt: null };
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
       const before = faultPoint('recording:before', attempt);

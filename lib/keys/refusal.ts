@@ -59,13 +59,6 @@ export function refusalOf(
   }
 }
 
-export function keyMissing(header: string): IdempotencyProblem {
-  return new IdempotencyProblem(
-    'key_missing',
-    `This operation is idempotent and requires the ${header} header, with a value that is unique to the operation, such as a UUID.`,
-  );
-}
-
 export function outcomeUnknown(reconcileIn: number | null = null): IdempotencyProblem {
   const wait = reconcileIn !== null && reconcileIn > 0 ? reconcileIn : UNKNOWN_RETRY_AFTER;
   return new IdempotencyProblem(

@@ -1,61 +1,108 @@
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import type { KeyedRequest } from '../request/request-reader.js';
 import { nameOf, type KeyName } from '../schema/key-name.js';
+import { decide, isDecision, type Decision } from './decision.js';
 import type { FoundKey } from './key-store.js';
-import { RememberedKey } from './remembered-key.js';
 
-/** About what a key takes in memory besides its answer's body, with a request to recognise. */
-const OVERHEAD = 2_000;
+/** Answers a burst of retries of a finished key without reading the key each time. */
+export abstract class ReplayCache {
+  /** Undefined: the database has to be asked. */
+  abstract decide(request: KeyedRequest, policy: ResolvedPolicy): Decision | undefined;
+
+  /** @param asOf when the statement was sent that read the key, by performance.now() */
+  abstract keep(name: KeyName, key: FoundKey, asOf: number): void;
+
+  abstract clear(): void;
+
+  /** For shutdown: the retries that still come are for another process. */
+  abstract close(): void;
+}
+
+/** The plain one: each retry reads its key. */
+export class NoReplayCache extends ReplayCache {
+  override decide(): undefined {}
+  override keep(): void {}
+  override clear(): void {}
+  override close(): void {}
+}
+
+/** About what a key takes in memory besides its answer's body. */
+const OVERHEAD = 1_000;
 
 /** The largest share of the memory that one answer may take. */
 const LARGEST_SHARE = 1 / 16;
 
+/** A finished key belongs to no attempt. */
+const NOBODY = '';
+
+interface CachedKey {
+  key: FoundKey;
+  until: number;
+  bytes: number;
+}
+
 /**
- * Finished keys that were just read, so that a burst of retries reads them once.
- * A finished key changes by its age, which is known, or by an operator's hand:
- * one in this process clears this memory, one in another process is heard of
- * when `memory` is over.
+ * Keeps finished keys in memory. A finished key changes by its age, which is
+ * known, or by an operator's decision: one in this process clears the cache, one
+ * in another process takes effect here when `ttl` is over.
  */
-export class ReplayCache {
+export class MemoryReplayCache extends ReplayCache {
   /** In the order in which they were read, which is also the order in which they lapse. */
-  private readonly kept = new Map<string, RememberedKey>();
+  private readonly kept = new Map<string, CachedKey>();
   private bytes = 0;
   private clearedAt = -Infinity;
+  private closed = false;
 
   /**
-   * @param memory how long a key is believed to be as it was read, in milliseconds
+   * @param ttl how long a key is believed to be as it was read, in milliseconds
    * @param maxBytes what all of them may take
    */
   constructor(
-    private readonly memory: number,
+    private readonly ttl: number,
     private readonly maxBytes: number,
-  ) {}
+  ) {
+    super();
+  }
 
   get size(): number {
     return this.kept.size;
   }
 
-  find(name: KeyName): RememberedKey | undefined {
-    if (this.kept.size === 0) return undefined;
-    const kept = this.kept.get(nameOf(name));
-    return kept && performance.now() < kept.until ? kept : undefined;
+  override decide(request: KeyedRequest, policy: ResolvedPolicy): Decision | undefined {
+    const key = this.find(request);
+    if (!key) return undefined;
+    const { fingerprint } = request;
+    const step = decide(key, { fingerprint, owner: NOBODY }, policy);
+    return isDecision(step) ? step : undefined;
   }
 
-  /** @param asOf when the statement was sent that read it, by performance.now() */
-  keep(name: KeyName, key: FoundKey, asOf: number): void {
-    const until = asOf + Math.min(this.memory, key.expiresIn ?? Infinity);
+  override keep(name: KeyName, key: FoundKey, asOf: number): void {
+    const until = asOf + Math.min(this.ttl, key.expiresIn ?? Infinity);
     const bytes = OVERHEAD + (key.answer?.body.length ?? 0);
     const tooOld = until <= performance.now() || asOf <= this.clearedAt;
-    if (tooOld || bytes > this.maxBytes * LARGEST_SHARE) return;
+    if (tooOld || this.closed || bytes > this.maxBytes * LARGEST_SHARE) return;
     const id = nameOf(name);
     this.drop(id);
-    this.kept.set(id, new RememberedKey(key, until, bytes));
+    this.kept.set(id, { key, until, bytes });
     this.bytes += bytes;
     this.makeRoom();
   }
 
-  clear(): void {
+  override clear(): void {
     this.clearedAt = performance.now();
     this.kept.clear();
     this.bytes = 0;
+  }
+
+  override close(): void {
+    this.closed = true;
+    this.clear();
+  }
+
+  find(name: KeyName): FoundKey | undefined {
+    if (this.kept.size === 0) return undefined;
+    const kept = this.kept.get(nameOf(name));
+    return kept && performance.now() < kept.until ? kept.key : undefined;
   }
 
   private makeRoom(): void {

@@ -14,11 +14,10 @@ import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
 import type { ReplayCache } from './replay-cache.js';
 import type { KeyBatches } from './key-batches.js';
-import type { KeyName } from '../schema/key-name.js';
-import type { AskedFor, FoundKey, KeyStore, Reservation } from './key-store.js';
+import type { FoundKey, KeyStore, Reservation } from './key-store.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
-import type { RememberedKey } from './remembered-key.js';
+import type { KeyedRequest } from '../request/request-reader.js';
 import type { WaitingRequests } from './waiting-requests.js';
 import { releaseReservation } from './release-reservation.js';
 
@@ -53,7 +52,7 @@ export class Reservations {
   constructor(
     private readonly keys: KeyStore,
     private readonly batches: KeyBatches,
-    private readonly finished: ReplayCache,
+    private readonly replays: ReplayCache,
     private readonly phases: RecordedPhases,
     private readonly leases: LeaseKeeper,
     private readonly waitingRequests: WaitingRequests,
@@ -68,32 +67,13 @@ export class Reservations {
     this.waitingRequests.wakeAll();
   }
 
-  /** A finished key that was read a moment ago. */
-  recall(name: KeyName): RememberedKey | undefined {
-    return this.closed ? undefined : this.finished.find(name);
-  }
-
-  /** @param known what `recall` returned */
-  claim(
-    name: KeyName,
-    fingerprint: Buffer,
-    policy: ResolvedPolicy,
-    known: RememberedKey | undefined,
-    askedFor: () => AskedFor,
-    client?: Client,
-  ): Decision | Promise<Decision> {
-    return (
-      known?.decide(fingerprint, policy) ??
-      this.reserve(reservationOf(name, fingerprint, policy, askedFor()), policy, client)
-    );
-  }
-
   /** In one function, up to a reservation: every request passes here, and each layer would cost all of them. */
-  private async reserve(
-    reservation: Reservation,
+  async reserve(
+    request: KeyedRequest,
     policy: ResolvedPolicy,
     client: Client | undefined,
   ): Promise<Decision> {
+    const reservation = reservationOf(request, policy);
     const claim: Claim = {
       reservation,
       policy,
@@ -117,7 +97,7 @@ export class Reservations {
           decision = run(claim, { id: result.id, ...FIRST_ATTEMPT }, NO_PHASES);
         } else if (result.kind === 'found') {
           const { key } = result;
-          if (key.status === 'completed') this.finished.keep(reservation, key, asOf);
+          if (key.status === 'completed') this.replays.keep(reservation, key, asOf);
           const judged = this.judge(key, claim);
           decision = judged instanceof Promise ? await judged : judged;
         } else if (result.kind === 'stale') {
@@ -241,11 +221,10 @@ export class Reservations {
 }
 
 function reservationOf(
-  { scope, endpoint, key }: KeyName,
-  fingerprint: Buffer,
+  request: KeyedRequest,
   { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
-  asked: AskedFor,
 ): Reservation {
+  const { scope, endpoint, key, fingerprint } = request;
   const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
   const owner = randomUUID();
   return {
@@ -259,7 +238,7 @@ function reservationOf(
     onAbandoned,
     onExpired,
     madeAt,
-    asked,
+    asked: request.summarise(),
   };
 }
 

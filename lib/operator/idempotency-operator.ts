@@ -48,7 +48,7 @@ export class IdempotencyOperator {
     private readonly store: ResolutionStore,
     private readonly queries: OperatorQueries,
     private readonly maintenance: Maintenance,
-    private readonly finished: ReplayCache,
+    private readonly replays: ReplayCache,
     /** What a request is answered with that nobody will finish. */
     private readonly unfinished: Answer,
   ) {}
@@ -234,7 +234,7 @@ export class IdempotencyOperator {
       if (!(decision instanceof Promise)) return decision;
       const written = await decision;
       if (!written) continue;
-      this.finished.clear();
+      this.replays.clear();
       if (written.after?.status === 'unknown') this.maintenance.wake('reconciler');
       if (written.after?.status === 'failed_retryable') this.maintenance.wake('completer');
       return { changed: true, id: seen.id, before: stateOf(seen), after: written.after };

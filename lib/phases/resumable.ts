@@ -12,12 +12,12 @@ import { requestContext } from './request-context.js';
 const OPERATION = Symbol('nestjs-atomic-idempotency:operation');
 
 /** Ends the handler of a request whose operation is left to a worker. It goes no further than that. */
-export class ParkedError extends Error {
+export class LeftToWorkerError extends Error {
   constructor(operation: string) {
     super(
       `The operation "${operation}" goes on in the background. Let this error end the handler.`,
     );
-    this.name = 'ParkedError';
+    this.name = 'LeftToWorkerError';
   }
 }
 
@@ -44,8 +44,8 @@ export function Resumable(operation: string): MethodDecorator {
       attempt.operation = { name: operation, input };
       if (attempt.operationEnd) return endOf(attempt);
       if (attempt.policy.run === 'background' && !attempt.inBackground) {
-        attempt.parked = true;
-        throw new ParkedError(operation);
+        attempt.leftToWorker = true;
+        throw new LeftToWorkerError(operation);
       }
       return method.call(this, fromJson(input));
     }

@@ -9,6 +9,17 @@ const LONGEST_REQUEST = 64 * 1024;
 /** Long enough for any path that a router knows. */
 const LONGEST_PATH = 2_000;
 
+/** What a key is for, as people want to see it. */
+export interface RequestSummary {
+  method: string;
+  /** The pattern of the route. */
+  route: string;
+  /** Without the query. */
+  path: string;
+  /** JSON text: what `keepRequest` kept. */
+  kept?: string | undefined;
+}
+
 const logger = new Logger('IdempotencyModule');
 
 /**

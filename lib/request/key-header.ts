@@ -75,6 +75,13 @@ function headerLines(request: IncomingHeaders, name: string): string[] {
   return (raw ?? request).headersDistinct?.[name] ?? [joined];
 }
 
+export function keyMissing(header: string): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'key_missing',
+    `This operation is idempotent and requires the ${header} header, with a value that is unique to the operation, such as a UUID.`,
+  );
+}
+
 function invalid(header: string, detail: string): IdempotencyProblem {
   return new IdempotencyProblem('key_invalid', `The ${header} header cannot be used. ${detail}`);
 }

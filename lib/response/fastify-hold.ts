@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Answer, ObservedAnswer, Verdict } from '../answers/answer.js';
+import type { Answer, ObservedAnswer, AnswerToSend } from '../answers/answer.js';
 import { toBuffer } from './collected-body.js';
 import type { FastifyReply, Next } from './fastify-shapes.js';
 import { HeldResponse } from './held-response.js';
@@ -54,11 +54,11 @@ export class FastifyHold {
 
   private answer(sent: unknown, proceed: Next): void {
     const settle = (observation: Observation): void => {
-      void this.held.settle(observation).then((verdict) => {
+      void this.held.record(observation).then((toSend) => {
         // In one go: a later error would leave its marks between the two. And
         // what is thrown here, nobody would hear of.
         try {
-          proceed(null, this.release(observation, verdict));
+          proceed(null, this.release(observation, toSend));
         } catch (error) {
           proceed(error as Error);
         }
@@ -80,13 +80,13 @@ export class FastifyHold {
   }
 
   /** The payload to go on with. */
-  private release({ status, headers, payload }: Observation, verdict: Verdict): unknown {
+  private release({ status, headers, payload }: Observation, toSend: AnswerToSend): unknown {
     this.held.open();
-    if (verdict.kind === 'replace') return this.replace(payload, verdict.answer);
+    if (toSend.kind === 'replace') return this.replace(payload, toSend.answer);
     // A later error may have left its marks while the answer was waiting.
     this.reply.raw.statusCode = status;
     resetHeaders(this.headers, headers);
-    for (const name in verdict.headers) this.headers.setHeader(name, verdict.headers[name]!);
+    for (const name in toSend.headers) this.headers.setHeader(name, toSend.headers[name]!);
     return payload;
   }
 

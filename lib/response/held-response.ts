@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Answer, ObservedAnswer, Verdict } from '../answers/answer.js';
+import type { Answer, ObservedAnswer, AnswerToSend } from '../answers/answer.js';
 import { EarlyFinish } from './early-finish.js';
 import type { HoldOptions } from './http-platform.js';
 import {
@@ -138,11 +138,11 @@ export class HeldResponse implements Interceptor {
   }
 
   /** Reports a claimed answer, once the handler has ended. */
-  settle(observed: ObservedAnswer): Promise<Verdict> {
-    if (this.handlerHasEnded) return this.options.settle(observed);
+  record(observed: ObservedAnswer): Promise<AnswerToSend> {
+    if (this.handlerHasEnded) return this.options.record(observed);
     this.announceFinish();
     return new Promise((resolve) =>
-      this.options.handlerEnd.wait(() => resolve(this.options.settle(observed))),
+      this.options.handlerEnd.wait(() => resolve(this.options.record(observed))),
     );
   }
 
@@ -190,25 +190,25 @@ export class HeldResponse implements Interceptor {
   private advance(): void {
     const { written } = this;
     if (this.phase !== 'holding' || !this.handlerHasEnded) return;
-    if (written.complete || written.size > this.options.maxBytes) this.settleWritten();
+    if (written.complete || written.size > this.options.maxBytes) this.recordWritten();
     // Pipes let go of a closed response: what was begun will not be ended.
-    else if (this.closed && written.head !== undefined) this.settleWritten();
+    else if (this.closed && written.head !== undefined) this.recordWritten();
     else if (this.closed) {
       this.brokenOffTimer ??= setTimeout(() => {
-        if (this.phase === 'holding') this.settleWritten();
+        if (this.phase === 'holding') this.recordWritten();
       }, this.brokenOffAfterMs);
     }
   }
 
-  private settleWritten(): void {
+  private recordWritten(): void {
     this.phase = 'settling';
     clearTimeout(this.brokenOffTimer);
     const observed = this.written.observe(this.options.maxBytes);
     this.options
-      .settle(observed)
-      .then((verdict) => {
-        if (verdict.kind === 'replace') this.replace(verdict.answer);
-        else this.release(verdict.headers, observed.body);
+      .record(observed)
+      .then((toSend) => {
+        if (toSend.kind === 'replace') this.replace(toSend.answer);
+        else this.release(toSend.headers, observed.body);
       })
       // A client that waits for ever cannot retry: rather cut the connection.
       .catch((error: Error) => this.raw.destroy(error));

@@ -1,16 +1,16 @@
-import type { Answer, ObservedAnswer, Verdict } from '../answers/answer.js';
+import type { Answer, ObservedAnswer, AnswerToSend } from '../answers/answer.js';
 import type { Client } from './client.js';
 import type { HandlerEnd } from './handler-end.js';
 
 export interface HoldOptions {
-  /** Bodies above this size are let through unrecorded, after `settle`. */
+  /** Bodies above this size are let through unrecorded, after `record`. */
   maxBytes: number;
   handlerEnd: HandlerEnd;
   /**
    * Called exactly once, after the handler has ended and before the first byte
    * leaves. Never rejects.
    */
-  settle: (observed: ObservedAnswer) => Promise<Verdict>;
+  record: (observed: ObservedAnswer) => Promise<AnswerToSend>;
 }
 
 /** Everything this library knows about one HTTP framework under Nest. */
@@ -29,9 +29,9 @@ export interface HttpPlatform {
 
   /**
    * Holds back whatever the application answers on this response, reports it to
-   * `settle` as the client would have received it (after interceptors,
-   * serializers and exception filters, before compression), and sends what the
-   * verdict says.
+   * `record` as the client would have received it (after interceptors,
+   * serializers and exception filters, before compression), and sends what it
+   * says.
    */
   hold(request: unknown, response: unknown, options: HoldOptions): void;
 }

@@ -143,7 +143,7 @@ forEachPlatform((platform) => {
   });
 
   describe('A client that leaves before the answer', () => {
-    // So long that only a rendered answer can settle it within the test.
+    // So long that only a rendered answer can end it within the test.
     const recorder = new Recorder({ brokenOffAfterMs: 600_000 });
     let server: TestApp;
     beforeAll(async () => {
@@ -156,7 +156,7 @@ forEachPlatform((platform) => {
       ['res-send', 202, 'late'],
     ])('finds it on its return (%s)', async (path, status, text) => {
       await askAndLeave(server, path);
-      const observed = await recorder.settled(path);
+      const observed = await recorder.recorded(path);
       expect(observed.status).toBe(status);
       expect(observed.body?.toString()).toBe(text);
 
@@ -178,7 +178,7 @@ forEachPlatform((platform) => {
       'ends without a body (%s)',
       async (path) => {
         await askAndLeave(server, path);
-        const observed = await recorder.settled(path);
+        const observed = await recorder.recorded(path);
         expect(observed).toMatchObject({ status: 201, body: undefined });
         expect(recorder.observed.get(path)).toHaveLength(1);
       },

@@ -76,7 +76,7 @@ forEachPlatform((platform) => {
       'is cut, and observed without its body (%s)',
       async (path) => {
         await expect(ask(path, path)).rejects.toThrow(/hang up|aborted|ECONNRESET/);
-        const observed = await recorder.settled(path);
+        const observed = await recorder.recorded(path);
         expect(observed).toMatchObject({ status: 201, body: undefined });
         expect(recorder.observed.get(path)).toHaveLength(1);
       },

@@ -137,8 +137,8 @@ forEachPlatform((platform) => {
       const overhead = JSON.stringify({ text: '' }).length;
       await send(`${server.url}/json/${LIMIT - overhead}`, { key: 'at' });
       await send(`${server.url}/json/${LIMIT - overhead + 1}`, { key: 'above' });
-      expect((await recorder.settled('at')).body).toHaveLength(LIMIT);
-      expect((await recorder.settled('above')).body).toBe(undefined);
+      expect((await recorder.recorded('at')).body).toHaveLength(LIMIT);
+      expect((await recorder.recorded('above')).body).toBe(undefined);
     });
 
     it('is not read to its end while it waits to be recorded', async () => {

@@ -35,7 +35,7 @@ forEachPlatform((platform) => {
       let received = '';
       socket.setEncoding('latin1').on('data', (text) => (received += text));
 
-      await recorder.settled(kind);
+      await recorder.recorded(kind);
       // Whatever was sent before this exchange would have arrived by its end.
       await send(`${server.url}/empty`);
       expect(received).toBe('');

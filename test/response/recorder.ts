@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { finalize, of, type Observable } from 'rxjs';
-import type { Answer, ObservedAnswer, Verdict } from '../../lib/answers/answer.js';
+import type { Answer, ObservedAnswer, AnswerToSend } from '../../lib/answers/answer.js';
 import { HandlerEnd } from '../../lib/response/handler-end.js';
 import type { HttpPlatform } from '../../lib/response/http-platform.js';
 import { createHttpPlatform } from '../../lib/response/platforms.js';
@@ -18,7 +18,7 @@ export interface RecorderOptions {
   maxBytes?: number;
   brokenOffAfterMs?: number;
   /** What to do with an answer that was observed. @default record and release it */
-  decide?: (observed: ObservedAnswer) => Verdict | Promise<Verdict>;
+  decide?: (observed: ObservedAnswer) => AnswerToSend | Promise<AnswerToSend>;
 }
 
 /**
@@ -60,7 +60,7 @@ export class Recorder {
   }
 
   /** Resolves once an answer was observed under this key. */
-  async settled(key: string): Promise<ObservedAnswer> {
+  async recorded(key: string): Promise<ObservedAnswer> {
     if (!this.observed.has(key)) {
       await new Promise<void>((resolve) => this.waiting.set(key, resolve));
     }
@@ -85,12 +85,12 @@ export class Recorder {
     this.platform.hold(request, response, {
       maxBytes: this.options.maxBytes ?? 1_000_000,
       handlerEnd,
-      settle: (observed) => this.settle(key, observed),
+      record: (observed) => this.record(key, observed),
     });
     return next.handle().pipe(finalize(handlerEnd.tell));
   }
 
-  private async settle(key: string, observed: ObservedAnswer): Promise<Verdict> {
+  private async record(key: string, observed: ObservedAnswer): Promise<AnswerToSend> {
     this.observed.set(key, [...(this.observed.get(key) ?? []), observed]);
     this.waiting.get(key)?.();
     if (this.options.decide) return this.options.decide(observed);

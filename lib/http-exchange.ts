@@ -1,0 +1,110 @@
+import { Injectable, type ExecutionContext } from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import type { Answer, AnswerToSend, ObservedAnswer } from './answers/answer.js';
+import type { IdempotentRoute } from './idempotency.routes.js';
+import type { Attempt } from './keys/attempt.js';
+import type { Decision } from './keys/decision.js';
+import { DecisionAnswers } from './keys/decision-answers.js';
+import type { Recorded } from './keys/recorder.js';
+import { isIdempotent, isSafe } from './policy/http-methods.js';
+import type { IncomingRequest } from './request/incoming-request.js';
+import { RequestReader, type KeyedRequest } from './request/request-reader.js';
+import { answered } from './response/answered.js';
+import type { Client } from './response/client.js';
+import type { HandlerEnd } from './response/handler-end.js';
+import { HttpPlatformHost } from './response/http-platform-host.js';
+
+/** On a request that has passed: a second copy of the interceptor on a route has nothing to do. */
+const seen = Symbol('idempotency:seen');
+type SeenRequest = IncomingRequest & { [seen]?: boolean };
+
+/** The HTTP side of the protocol. */
+@Injectable()
+export class HttpExchanges {
+  constructor(
+    readonly reader: RequestReader,
+    readonly host: HttpPlatformHost,
+    readonly answers: DecisionAnswers,
+  ) {}
+
+  /** Undefined: the request changes nothing by HTTP's rules, or has been seen already. */
+  of(context: ExecutionContext, route: IdempotentRoute): HttpExchange | undefined {
+    const http = context.switchToHttp();
+    const request = http.getRequest<SeenRequest>();
+    if (request[seen] || isSafe(request.method)) return undefined;
+    request[seen] = true;
+    return new HttpExchange(this, route, context, request, http.getResponse());
+  }
+}
+
+/** One request and its response. */
+export class HttpExchange {
+  constructor(
+    private readonly side: HttpExchanges,
+    private readonly route: IdempotentRoute,
+    private readonly context: ExecutionContext,
+    private readonly request: IncomingRequest,
+    private readonly response: unknown,
+  ) {}
+
+  /** Undefined: it came without a key, and needs none. */
+  readKey(): string | undefined {
+    const { demandsKey, policy } = this.route;
+    // PUT and DELETE are idempotent by HTTP's own rules: a key is welcome there, not demanded.
+    const required = isIdempotent(this.request.method) ? demandsKey : policy.required;
+    return this.side.reader.key(this.request, required);
+  }
+
+  /** Scope, endpoint and fingerprint. */
+  identify(key: string): Promise<KeyedRequest> {
+    const { request, context, route } = this;
+    const pattern = this.platform.routePattern(request);
+    return this.side.reader.identify(key, { ...route, request, pattern, context });
+  }
+
+  /** Who waits for the answer, for those that wait for another attempt. */
+  get client(): Client | undefined {
+    const waits = this.route.policy.onInProgress === 'wait';
+    return waits ? this.platform.client(this.response) : undefined;
+  }
+
+  /** Sends what a request gets that does not run. */
+  answer(decision: Exclude<Decision, { kind: 'run' }>): Observable<unknown> {
+    return this.send(this.side.answers.to(decision, this.route.name));
+  }
+
+  /** Sends what an error of ours means; one of the application's own is thrown again. */
+  refuse(error: unknown): Observable<unknown> {
+    const answer = this.side.answers.toError(error, this.route.name);
+    if (!answer) throw error;
+    return this.send(answer);
+  }
+
+  /** Holds back whatever the application answers, until `record` says what is to be sent. */
+  hold(handlerEnd: HandlerEnd, record: (observed: ObservedAnswer) => Promise<AnswerToSend>): void {
+    const { maxResponseBytes: maxBytes } = this.route.policy;
+    this.platform.hold(this.request, this.response, { maxBytes, handlerEnd, record });
+  }
+
+  afterRecording(attempt: Attempt, observed: ObservedAnswer, recorded: Recorded): AnswerToSend {
+    return this.side.answers.afterRecording(attempt, observed.status, recorded);
+  }
+
+  insteadOfUnrecorded(error: unknown): AnswerToSend {
+    return this.side.answers.insteadOfUnrecorded(error, this.route.name);
+  }
+
+  /** What Nest gets for a request that is answered already. */
+  get answered(): Observable<unknown> {
+    return answered(this.request);
+  }
+
+  private send(answer: Answer): Observable<unknown> {
+    this.platform.send(this.response, answer);
+    return this.answered;
+  }
+
+  private get platform() {
+    return this.side.host.platform;
+  }
+}

@@ -1,0 +1,71 @@
+import { Logger } from '@nestjs/common';
+import { acceptedAnswer } from '../answers/accepted.js';
+import type { Answer, AnswerToSend } from '../answers/answer.js';
+import type { IdempotencyProblem } from '../answers/problems.js';
+import { renderProblem, type Voice } from '../answers/render-problem.js';
+import { finalHeaders, replayOf } from '../answers/replay.js';
+import { errorFrames, errorLine } from '../telemetry/error-line.js';
+import type { Attempt } from './attempt.js';
+import type { Decision } from './decision.js';
+import type { Recorded } from './recorder.js';
+import { RefusalLog } from './refusal-log.js';
+import { problemOf, refusalOf, storeUnavailable } from './refusal.js';
+
+/** What a client gets for each decision and each outcome, in the dialect of the application. */
+export class DecisionAnswers {
+  private readonly log = new RefusalLog();
+
+  constructor(
+    private readonly voice: Voice,
+    /** Where the progress of a key can be asked for, if anywhere. */
+    private readonly locationOf: (id: string) => string | undefined,
+  ) {}
+
+  /** @param route controller and method, for the log */
+  to(decision: Exclude<Decision, { kind: 'run' }>, route: string): Answer {
+    switch (decision.kind) {
+      case 'replay':
+        return replayOf(decision, this.voice.dialect);
+      case 'accepted':
+        return acceptedAnswer(decision, this.locationOf(decision.id));
+      default:
+        return this.refuse(refusalOf(decision), undefined, route);
+    }
+  }
+
+  /** Undefined where the error is the application's own. */
+  toError(error: unknown, route: string): Answer | undefined {
+    const problem = problemOf(error);
+    return problem && this.refuse(problem, error, route);
+  }
+
+  /** The attempt's outcome is on record. */
+  afterRecording({ id }: Attempt, status: number, recorded: Recorded): AnswerToSend {
+    const { leftToWorker, final, expiresAt } = recorded;
+    if (leftToWorker) {
+      return { kind: 'replace', answer: acceptedAnswer({ runningFor: 0 }, this.locationOf(id)) };
+    }
+    const headers = final ? finalHeaders(status, expiresAt, this.voice.dialect) : {};
+    return { kind: 'release', headers };
+  }
+
+  /** The attempt's outcome could not be recorded, so its answer must not leave. */
+  insteadOfUnrecorded(error: unknown, route: string): AnswerToSend {
+    const problem = problemOf(error) ?? unrecorded(error);
+    return { kind: 'replace', answer: this.refuse(problem, error, route) };
+  }
+
+  private refuse(problem: IdempotencyProblem, cause: unknown, route: string): Answer {
+    this.log.note(problem, cause, route);
+    return renderProblem(problem, this.voice);
+  }
+}
+
+/** A callback of the policy threw. */
+function unrecorded(error: unknown): IdempotencyProblem {
+  new Logger('IdempotencyModule').error(
+    `An idempotent request ended without a record, so its answer was held back: ${errorLine(error)}`,
+    errorFrames(error),
+  );
+  return storeUnavailable('The request was processed, but its outcome could not be recorded.');
+}

@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import type { ObservedAnswer } from '../answers/answer.js';
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import type { KeyedRequest } from '../request/request-reader.js';
+import type { Client } from '../response/client.js';
+import type { Attempt } from './attempt.js';
+import type { Decision } from './decision.js';
+import { Recorder, type Recorded } from './recorder.js';
+import { ReplayCache } from './replay-cache.js';
+import { Reservations } from './reservations.js';
+
+/** The life of a request's key, as the interceptor sees it. */
+@Injectable()
+export class KeyService {
+  constructor(
+    private readonly replays: ReplayCache,
+    private readonly reservations: Reservations,
+    private readonly recorder: Recorder,
+  ) {}
+
+  /**
+   * What the request gets. With `run`, the key is reserved or taken over for it.
+   *
+   * @param client who waits for the answer; undefined where nobody can tell
+   */
+  async decide(
+    request: KeyedRequest,
+    policy: ResolvedPolicy,
+    client: Client | undefined,
+  ): Promise<Decision> {
+    return (
+      this.replays.decide(request, policy) ??
+      (await this.reservations.reserve(request, policy, client))
+    );
+  }
+
+  /**
+   * Records the outcome of an attempt. Throws where its answer must not leave: it
+   * could not be recorded, the lease is lost, or a foreign call is in doubt.
+   */
+  record(attempt: Attempt, observed: ObservedAnswer): Promise<Recorded> {
+    return this.recorder.record(attempt, observed);
+  }
+
+  /** For shutdown: no further key is reserved, and nobody waits here any longer. */
+  close(): void {
+    this.replays.close();
+    this.reservations.close();
+  }
+}

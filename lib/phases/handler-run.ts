@@ -1,0 +1,63 @@
+import type { CallHandler } from '@nestjs/common';
+import { Observable } from 'rxjs';
+import { HandlerEnd } from '../response/handler-end.js';
+import { closePhases } from './close-phases.js';
+import { requestContext, type RequestContext } from './request-context.js';
+
+/** One run of a handler, with the interceptors between ours and the handler, in its request context. */
+export class HandlerRun {
+  /** Nothing of the request is at work any more. */
+  readonly end = new HandlerEnd();
+
+  constructor(private readonly context: RequestContext) {}
+
+  /**
+   * Unsubscribing does not reach the handler: a client that leaves must not stop
+   * work that is half done.
+   *
+   * @param leftToWorker what Nest gets where the handler leaves its operation to a worker
+   */
+  start(next: CallHandler, leftToWorker?: () => Observable<unknown>): Observable<unknown> {
+    const { attempt } = this.context;
+    return new Observable((subscriber) => {
+      requestContext.run(this.context, () => {
+        const running = next.handle().subscribe({
+          next: (value) => subscriber.next(value),
+          error: (error: unknown) => {
+            this.ended(error);
+            subscriber.error(error);
+          },
+          complete: () => {
+            this.ended();
+            subscriber.complete();
+          },
+        });
+        if (!attempt || !leftToWorker) return;
+        // There is neither a value nor an error then, for interceptors or filters to deal with.
+        attempt.onLeftToWorker = () => {
+          running.unsubscribe();
+          this.ended();
+          leftToWorker().subscribe(subscriber);
+        };
+      });
+    });
+  }
+
+  private ended(error?: unknown): void {
+    const { attempt } = this.context;
+    if (attempt) attempt.error = error;
+    const working = this.untilIdle();
+    if (working) void working.then(this.end.tell);
+    else this.end.tell();
+  }
+
+  /**
+   * The chain is through, the work may not be: an interceptor gave up waiting for
+   * the handler (a time-out), or a phase was not awaited. As long as it goes on,
+   * the key stays taken; a retry would run beside it.
+   */
+  private untilIdle(): Promise<void> | undefined {
+    const handler = this.context.attempt?.handler;
+    return handler ? handler.then(() => closePhases(this.context)) : closePhases(this.context);
+  }
+}

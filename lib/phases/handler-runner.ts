@@ -1,0 +1,46 @@
+import type { Attempt } from '../keys/attempt.js';
+import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import { HandlerRun } from './handler-run.js';
+import { OpenTransactions } from './open-transactions.js';
+import { PhaseJournal } from './phase-journal.js';
+import { aroundPhasedRoute, withoutConnection } from './phase-refusals.js';
+import { requestContext } from './request-context.js';
+import type { TransactionWatch } from './transaction-watch.js';
+import type { UsageGuard } from './usage-guard.js';
+
+/** Prepares the runs of handlers: their request contexts, and what must not surround them. */
+export class HandlerRunner {
+  constructor(
+    private readonly guard: UsageGuard,
+    private readonly transactions: TransactionWatch,
+  ) {}
+
+  /**
+   * Each phase would refuse to run inside a transaction of the request. This is
+   * said before the key is reserved, which needs a connection.
+   *
+   * @param route controller and method, for messages
+   */
+  refuseOpenTransaction(route: string, { phased }: ResolvedPolicy): void {
+    if (phased && this.transactions.isInside) throw aroundPhasedRoute(route);
+  }
+
+  /** @param attempt undefined where the request came without a key, and needs none */
+  prepare(route: string, { phased }: ResolvedPolicy, attempt?: Attempt): HandlerRun {
+    return new HandlerRun({
+      attempt,
+      journal: new PhaseJournal(attempt?.recorded),
+      route,
+      guard: this.guard,
+      phased,
+      transactions: requestContext.surroundings?.transactions ?? new OpenTransactions(),
+    });
+  }
+
+  /** Where the application itself holds the connections that a key could not get, the log says so. */
+  explain(error: unknown, route: string): void {
+    if (!(error instanceof StoreUnavailableError) || !this.transactions.isInside) return;
+    this.guard.warnOnce(`${route} without connection`, withoutConnection(route));
+  }
+}

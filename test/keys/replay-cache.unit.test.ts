@@ -1,0 +1,100 @@
+import { describe, expect, it } from '@jest/globals';
+import { MemoryReplayCache, NoReplayCache } from '../../lib/keys/replay-cache.js';
+import type { FoundKey } from '../../lib/keys/key-store.js';
+import type { ResolvedPolicy } from '../../lib/policy/resolve-policy.js';
+import type { KeyedRequest } from '../../lib/request/request-reader.js';
+
+const LONG = 1_000_000;
+const nameOf = (key: string) => ({ scope: 'ada', endpoint: '', key });
+
+const SAME = Buffer.from('same');
+const OTHER = Buffer.from('other');
+const policy = { onExpired: 'forget', onMismatch: 'reject', run: 'request' } as ResolvedPolicy;
+
+function requestFor(key: string, fingerprint: Buffer): KeyedRequest {
+  return { ...nameOf(key), fingerprint, summarise: () => ({ method: '', route: '', path: '' }) };
+}
+
+function finished(bytes = 10, expiresIn: number | null = null): FoundKey {
+  const answer = { status: 201, headers: {}, body: Buffer.alloc(bytes) };
+  return { status: 'completed', answer, expiresIn, fingerprint: SAME } as unknown as FoundKey;
+}
+
+describe('The replay cache', () => {
+  it('remembers a key as it was read', () => {
+    const keys = new MemoryReplayCache(LONG, 100_000);
+    const key = finished();
+    keys.keep(nameOf('a'), key, performance.now());
+    expect(keys.find(nameOf('a'))).toBe(key);
+    expect(keys.find(nameOf('b'))).toBeUndefined();
+    expect(keys.find({ ...nameOf('a'), scope: 'grace' })).toBeUndefined();
+    expect(keys.find({ ...nameOf('a'), endpoint: 'POST /a' })).toBeUndefined();
+  });
+
+  it('counts from when the statement was sent, not from when its reply came', () => {
+    const keys = new MemoryReplayCache(1_000, 100_000);
+    keys.keep(nameOf('a'), finished(), performance.now() - 1_000);
+    expect(keys.find(nameOf('a'))).toBeUndefined();
+    expect(keys.size).toBe(0);
+  });
+
+  it('does not remember a key beyond its retention', () => {
+    const keys = new MemoryReplayCache(LONG, 100_000);
+    const sent = performance.now();
+    keys.keep(nameOf('a'), finished(10, 5_000), sent - 5_000);
+    expect(keys.find(nameOf('a'))).toBeUndefined();
+    keys.keep(nameOf('a'), finished(10, LONG), sent);
+    expect(keys.find(nameOf('a'))).toBeDefined();
+  });
+
+  it('keeps nothing that was read before it was cleared', () => {
+    const keys = new MemoryReplayCache(LONG, 100_000);
+    const sent = performance.now();
+    keys.keep(nameOf('a'), finished(), sent);
+    keys.clear();
+    expect(keys.find(nameOf('a'))).toBeUndefined();
+    keys.keep(nameOf('a'), finished(), sent);
+    expect(keys.find(nameOf('a'))).toBeUndefined();
+  });
+
+  it('takes no more memory than allowed: the oldest go first', () => {
+    const keys = new MemoryReplayCache(LONG, 100_000);
+    for (let i = 0; i < 1_000; i++) {
+      keys.keep(nameOf(String(i)), finished(1_000), performance.now());
+      expect(keys.size).toBeLessThanOrEqual(50);
+    }
+    expect(keys.find(nameOf('999'))).toBeDefined();
+    expect(keys.find(nameOf('949'))).toBeUndefined();
+    expect(keys.size).toBe(50);
+  });
+
+  it('leaves large answers to the database', () => {
+    const keys = new MemoryReplayCache(LONG, 100_000);
+    keys.keep(nameOf('a'), finished(10_000), performance.now());
+    expect(keys.size).toBe(0);
+  });
+
+  it('keeps nothing once it is closed', () => {
+    const keys = new MemoryReplayCache(LONG, 100_000);
+    keys.keep(nameOf('a'), finished(), performance.now());
+    keys.close();
+    keys.keep(nameOf('b'), finished(), performance.now());
+    expect(keys.size).toBe(0);
+  });
+
+  it('decides as the database would', () => {
+    const keys = new MemoryReplayCache(LONG, 100_000);
+    const key = finished();
+    keys.keep(nameOf('a'), key, performance.now());
+    const decision = keys.decide(requestFor('a', SAME), policy);
+    expect(decision).toMatchObject({ kind: 'replay', answer: key.answer });
+    expect(keys.decide(requestFor('a', OTHER), policy)).toEqual({ kind: 'mismatch' });
+    expect(keys.decide(requestFor('b', SAME), policy)).toBeUndefined();
+  });
+
+  it('can be left out', () => {
+    const none = new NoReplayCache();
+    none.keep();
+    expect(none.decide()).toBeUndefined();
+  });
+});

@@ -14,6 +14,7 @@ export const contenders = /** @type {const} */ ({
   bare: { file: 'bare', place: 'root' },
   bareNest10: { file: 'bare', place: 'nodeIdempotency' },
   ours: { file: 'ours', place: 'root', needs: 'postgres' },
+  before: { file: 'ours', place: 'before', needs: 'postgres' },
   trips: { file: 'trips', place: 'root', needs: 'postgres' },
   handWritten: { file: 'hand-written', place: 'root', needs: 'postgres' },
   redisPeer: { file: 'node-idempotency', place: 'nodeIdempotency', needs: 'redis' },

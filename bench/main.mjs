@@ -1,6 +1,7 @@
 // npm run bench                 everything, about five minutes
 // npm run bench -- --quick      the targets only, under 50 seconds; the last line is JSON
 // npm run bench -- --growth     large tables, duplicates, large bodies, several processes
+// npm run bench -- --against=main    this code beside the code of another commit, two minutes
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 import { parseArgs } from 'node:util';
 
@@ -12,6 +13,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
     profile: { type: 'string' },
+    against: { type: 'string' },
   },
 });
 
@@ -21,6 +23,9 @@ if (values.growth) {
 } else if (values.profile !== undefined) {
   const { profile } = await import('./profile.mjs');
   await profile(values.profile);
+} else if (values.against !== undefined) {
+  const { against } = await import('./against.mjs');
+  await against(values.against);
 } else {
   const { compare } = await import('./compare.mjs');
   await compare({ quick: values.quick });

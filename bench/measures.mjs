@@ -73,6 +73,30 @@ const single = [
   { id: 'ours.alone', label: 'ours, fresh, one connection', contender: 'ours', ...alone },
 ];
 
+/** What a change of the library may cost. */
+const kept = [
+  ...compared.filter(({ contender }) => contender === 'ours'),
+  ...phases.filter(({ contender }) => contender === 'ours'),
+  ...single.filter(({ contender }) => contender === 'ours'),
+];
+
+/**
+ * Each measure of ours twice, for this code and for that of another commit.
+ *
+ * @returns {Measure[]}
+ */
+export function measuresBeforeAndAfter() {
+  return on(
+    'fastify',
+    kept.flatMap((kind) => [kind, { ...kind, id: beforeOf(kind.id), contender: 'before' }]),
+  );
+}
+
+/** @param {string} id of a measure of ours */
+export function beforeOf(id) {
+  return id.replace('ours.', 'before.');
+}
+
 /**
  * In the order of a round. Steps and the single connection are about the library
  * and the database, not about HTTP: they are measured on one platform.

@@ -1,9 +1,11 @@
 // Compiles the library and the contenders with the compiler and the options that
 // the package is published with, file by file and without a type check. Not taken
 // from `dist`, which may be older than the sources.
+import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import ts from 'typescript';
 import { isAlive } from '../../sample-app/database/is-alive.mjs';
 import { places } from './places.mjs';
@@ -15,23 +17,42 @@ import { places } from './places.mjs';
  * @param {import('./places.mjs').Place} place
  */
 export function buildFolder(place) {
-  return join(places[place], 'node_modules', '.cache', 'bench', String(process.pid));
+  const builds = join(places[place], 'node_modules', '.cache', 'bench', String(process.pid));
+  return place === 'before' ? join(builds, 'before') : builds;
 }
 
-/** @param {Iterable<import('./places.mjs').Place>} wanted */
-export async function build(wanted) {
+/**
+ * @param {Iterable<import('./places.mjs').Place>} wanted
+ * @param {string} [ref] the commit of the place `before`
+ */
+export async function build(wanted, ref) {
   const options = await compilerOptions();
   for (const place of wanted) {
     const target = buildFolder(place);
     process.once('exit', () => rmSync(target, { recursive: true, force: true }));
-    await removeAbandoned(dirname(target));
+    if (place !== 'before') await removeAbandoned(dirname(target));
     await compile(join(places.bench, 'contenders'), join(target, 'contenders'), options);
-    if (place === 'root') {
-      await compile(join(places.root, 'lib'), join(target, 'lib'), options);
-      await compile(join(places.root, 'migrations'), join(target, 'migrations'), options);
+    if (place === 'root' || place === 'before') {
+      const sources = place === 'root' ? places.root : await checkOut(String(ref), target);
+      await compile(join(sources, 'lib'), join(target, 'lib'), options);
+      await compile(join(sources, 'migrations'), join(target, 'migrations'), options);
     }
     await writeFile(join(target, 'package.json'), JSON.stringify(await manifest(place)));
   }
+}
+
+/**
+ * @param {string} ref
+ * @param {string} target
+ */
+async function checkOut(ref, target) {
+  const sources = join(target, 'sources');
+  await mkdir(sources, { recursive: true });
+  const archive = join(target, 'sources.tar');
+  const git = ['archive', '--output', archive, ref, 'lib', 'migrations'];
+  await promisify(execFile)('git', git, { cwd: places.root });
+  await promisify(execFile)('tar', ['-xf', archive, '-C', sources]);
+  return sources;
 }
 
 /**
@@ -46,12 +67,12 @@ async function removeAbandoned(builds) {
 }
 
 /**
- * In the root's build, the library's own name means this build of it.
+ * In a build of the library, its own name means this build.
  *
  * @param {import('./places.mjs').Place} place
  */
 async function manifest(place) {
-  if (place !== 'root') return { type: 'module' };
+  if (place !== 'root' && place !== 'before') return { type: 'module' };
   const own = await readFile(join(places.root, 'package.json'), 'utf8');
   const { name, type, exports } = JSON.parse(own.replaceAll('./dist/', './'));
   return { name, type, exports };

@@ -8,6 +8,8 @@ export const places = {
   root: fileURLToPath(new URL('../', bench)),
   /** DBOS, and everything of the root. */
   bench: fileURLToPath(bench),
+  /** The packages of the root, and the library as it was at another commit. */
+  before: fileURLToPath(new URL('../', bench)),
   /** @node-idempotency/nestjs with its Nest 10. */
   nodeIdempotency: fileURLToPath(new URL('peers/node-idempotency/', bench)),
 };

@@ -29,8 +29,9 @@ export class Stage {
   /**
    * @param {ContenderName[]} names who will take part
    * @param {(line: string) => void} say
+   * @param {string} [ref] the commit of the contender `before`
    */
-  static async set(names, say) {
+  static async set(names, say, ref) {
     const places = new Set(names.map((name) => contenders[name].place));
     if (places.has('bench') || places.has('nodeIdempotency')) await installPeers(say);
     say('compiling; starting PostgreSQL');
@@ -38,7 +39,7 @@ export class Stage {
     const [database, redis] = await Promise.all([
       Database.start(),
       wantsRedis ? provideRedis() : { note: 'not needed', stop: async () => undefined },
-      build(places),
+      build(places, ref),
     ]);
     return new Stage(database, redis);
   }

@@ -29,7 +29,7 @@ export class KeyService {
     client: Client | undefined,
   ): Promise<Decision> {
     return (
-      this.replays.decide(request, policy) ??
+      (await this.replays.decide(request, policy)) ??
       (await this.reservations.reserve(request, policy, client))
     );
   }

@@ -82,19 +82,19 @@ describe('The replay cache', () => {
     expect(keys.size).toBe(0);
   });
 
-  it('decides as the database would', () => {
+  it('decides as the database would', async () => {
     const keys = new MemoryReplayCache(LONG, 100_000);
     const key = finished();
     keys.keep(nameOf('a'), key, performance.now());
-    const decision = keys.decide(requestFor('a', SAME), policy);
+    const decision = await keys.decide(requestFor('a', SAME), policy);
     expect(decision).toMatchObject({ kind: 'replay', answer: key.answer });
-    expect(keys.decide(requestFor('a', OTHER), policy)).toEqual({ kind: 'mismatch' });
-    expect(keys.decide(requestFor('b', SAME), policy)).toBeUndefined();
+    expect(await keys.decide(requestFor('a', OTHER), policy)).toEqual({ kind: 'mismatch' });
+    expect(await keys.decide(requestFor('b', SAME), policy)).toBeUndefined();
   });
 
-  it('can be left out', () => {
+  it('can be left out', async () => {
     const none = new NoReplayCache();
     none.keep();
-    expect(none.decide()).toBeUndefined();
+    expect(await none.decide()).toBeUndefined();
   });
 });

@@ -5,6 +5,7 @@ import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE } from './tokens.js';
 import { RecordedPhases } from './keys/recorded-phases.js';
 import { KeyStore } from './keys/key-store.js';
+import { KeyTransitions } from './keys/key-transitions.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { CompleterStore } from './background/completer-store.js';
 import { StatusStore } from './background/status-store.js';
@@ -66,6 +67,7 @@ export const backgroundProviders: Provider[] = [
       ReconcilerStore,
       ReaperStore,
       KeyStore,
+      KeyTransitions,
       PhaseStore,
       RecordedPhases,
       LeaseKeeper,
@@ -86,6 +88,7 @@ function createMaintenance(
   reconcilerStore: ReconcilerStore,
   reaperStore: ReaperStore,
   keys: KeyStore,
+  transitions: KeyTransitions,
   phases: PhaseStore,
   recordedPhases: RecordedPhases,
   leases: LeaseKeeper,
@@ -100,18 +103,22 @@ function createMaintenance(
   const maintenance = new Maintenance(jobs);
   const policy = resolvePolicy(settings.dialect, [settings.policy], 'forRoot options');
 
-  const sweeper = new Sweeper(sweeperStore, keys, recordedPhases, jobs.sweeper.interval / 2, () =>
-    maintenance.wake('completer'),
+  const sweeper = new Sweeper(
+    sweeperStore,
+    transitions,
+    recordedPhases,
+    jobs.sweeper.interval / 2,
+    () => maintenance.wake('completer'),
   );
   maintenance.add('sweeper', sweeper);
 
   const { maxAttempts } = jobs.completer;
-  const tools = { keys, phases, recordedPhases, leases, waitingRequests, operations };
+  const tools = { keys, transitions, phases, recordedPhases, leases, waitingRequests, operations };
   const runner = new OperationRunner(tools, policy, guard, maxAttempts);
   const wakeCompleter = () => maintenance.wake('completer');
   const completer = new Completer(
     completerStore,
-    keys,
+    transitions,
     operations,
     runner,
     maxAttempts,

@@ -19,6 +19,8 @@ import { HandlerRunner } from './phases/handler-runner.js';
 import { HttpExchanges } from './http-exchange.js';
 import { RequestReader } from './request/request-reader.js';
 import { KeyStore } from './keys/key-store.js';
+import { KeyTransitions } from './keys/key-transitions.js';
+import { LeaseStore } from './keys/lease-store.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Recorder } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
@@ -78,6 +80,8 @@ export const providers: Provider[] = [
   HttpExchanges,
   KeyService,
   KeyStore,
+  KeyTransitions,
+  LeaseStore,
   RecordedPhases,
   PhaseStore,
   LeaseKeeper,
@@ -99,7 +103,7 @@ export const providers: Provider[] = [
   {
     provide: Reservations,
     useFactory: (
-      keys: KeyStore,
+      transitions: KeyTransitions,
       batches: KeyBatches,
       replays: ReplayCache,
       phases: RecordedPhases,
@@ -108,11 +112,18 @@ export const providers: Provider[] = [
       settings: IdempotencySettings,
       maintenance: Maintenance,
     ) =>
-      new Reservations(keys, batches, replays, phases, leases, room, settings.storeTimeout, () =>
-        maintenance.wake('completer'),
+      new Reservations(
+        transitions,
+        batches,
+        replays,
+        phases,
+        leases,
+        room,
+        settings.storeTimeout,
+        () => maintenance.wake('completer'),
       ),
     inject: [
-      KeyStore,
+      KeyTransitions,
       KeyBatches,
       ReplayCache,
       RecordedPhases,
@@ -125,7 +136,7 @@ export const providers: Provider[] = [
   {
     provide: Recorder,
     useFactory: (
-      keys: KeyStore,
+      transitions: KeyTransitions,
       batches: KeyBatches,
       leases: LeaseKeeper,
       room: WaitingRequests,
@@ -135,9 +146,16 @@ export const providers: Provider[] = [
       const names = replayHeaderNames(settings.replayHeaders);
       const pickHeaders = (headers: ObservedAnswer['headers']) => pickReplayHeaders(headers, names);
       const wakeWorkers = () => maintenance.wake('completer');
-      return new Recorder(keys, batches, leases, room, pickHeaders, wakeWorkers);
+      return new Recorder(transitions, batches, leases, room, pickHeaders, wakeWorkers);
     },
-    inject: [KeyStore, KeyBatches, LeaseKeeper, WaitingRequests, IdempotencySettings, Maintenance],
+    inject: [
+      KeyTransitions,
+      KeyBatches,
+      LeaseKeeper,
+      WaitingRequests,
+      IdempotencySettings,
+      Maintenance,
+    ],
   },
   {
     provide: TransactionWatch,

@@ -112,9 +112,11 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         "completed_at" TIMESTAMP WITH TIME ZONE,
         "expires_at" TIMESTAMP WITH TIME ZONE,
 
-        CONSTRAINT ${names.primaryKey('id')} PRIMARY KEY ("id"),
-        -- The lock: of two inserts of one key, one finds the other's row here.
-        CONSTRAINT ${names.unique('scope', 'endpoint', 'key')} UNIQUE ("scope", "endpoint", "key"),
+        -- The lock: of two inserts of one key, one finds the other's row here. The
+        -- scope comes first: a database of several nodes finds the node by it.
+        CONSTRAINT ${names.primaryKey('scope', 'endpoint', 'key')} PRIMARY KEY ("scope", "endpoint", "key"),
+        -- For people, URLs and references from tables of the user's.
+        CONSTRAINT ${names.unique('id')} UNIQUE ("id"),
         -- One constant: every statement reads and prepares a check anew, and a list
         -- of values takes it twice as long.
         CONSTRAINT "ck_idempotency_keys_status" CHECK (

@@ -5,7 +5,9 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
   static readonly adds: SchemaStep = {
     table: 'idempotency_phases',
     columns: [
-      'key_id',
+      'scope',
+      'endpoint',
+      'key',
       'name',
       'position',
       'kind',
@@ -31,7 +33,9 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
     const names = namesOf(queryRunner, 'idempotency_phases', this.schema);
     await queryRunner.query(`
       CREATE TABLE ${phases} (
-        "key_id" bigint NOT NULL,
+        "scope" text NOT NULL,
+        "endpoint" text NOT NULL,
+        "key" text NOT NULL,
         "name" text NOT NULL,
         "position" integer NOT NULL,
         "kind" text NOT NULL,
@@ -45,12 +49,13 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
         "request" json,
 
         "result" json,
-        "started_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT clock_timestamp(),
+        "started_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT statement_timestamp(),
         "finished_at" TIMESTAMP WITH TIME ZONE,
 
-        CONSTRAINT ${names.primaryKey('key_id', 'name')} PRIMARY KEY ("key_id", "name"),
-        CONSTRAINT "fk_idempotency_phases_key" FOREIGN KEY ("key_id")
-          REFERENCES ${keys} ("id") ON DELETE CASCADE,
+        CONSTRAINT ${names.primaryKey('scope', 'endpoint', 'key', 'name')}
+          PRIMARY KEY ("scope", "endpoint", "key", "name"),
+        CONSTRAINT "fk_idempotency_phases_key" FOREIGN KEY ("scope", "endpoint", "key")
+          REFERENCES ${keys} ("scope", "endpoint", "key") ON DELETE CASCADE,
         CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind = ANY ('{local,foreign,operation}')),
         CONSTRAINT "ck_idempotency_phases_state" CHECK (
           state = ANY ('{intended,withdrawn,reconciled,finished,rejected}')

@@ -5,6 +5,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
   static readonly adds: SchemaStep = {
     table: 'idempotency_outbox',
     columns: [
+      'scope',
       'id',
       'position',
       'topic',
@@ -29,6 +30,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
     const ordered = 'ordering_key IS NOT NULL AND dead_at IS NULL';
     await queryRunner.query(`
       CREATE TABLE ${outbox} (
+        "scope" text NOT NULL DEFAULT '',
         "id" uuid NOT NULL,
         "position" BIGSERIAL NOT NULL,
         "topic" text NOT NULL,
@@ -43,7 +45,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
         "dead_at" TIMESTAMP WITH TIME ZONE,
 
         "created_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
-        CONSTRAINT ${names.primaryKey('id')} PRIMARY KEY ("id")
+        CONSTRAINT ${names.primaryKey('scope', 'id')} PRIMARY KEY ("scope", "id")
       )
     `);
     // Serves the claim: what is due, oldest first, without a look at the dead letters. The
@@ -52,6 +54,11 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
     await queryRunner.query(`
       CREATE INDEX ${names.index(['available_at', 'position'], 'dead_at IS NULL')} ON ${outbox} ("available_at", "position")
         WHERE dead_at IS NULL
+    `);
+    // Serves people: the dead letters, oldest first, and the one to be requeued.
+    await queryRunner.query(`
+      CREATE INDEX ${names.index(['dead_at'], 'dead_at IS NOT NULL')} ON ${outbox} ("dead_at")
+        WHERE dead_at IS NOT NULL
     `);
     // Serves the question which message of an ordering key is the first one.
     await queryRunner.query(`

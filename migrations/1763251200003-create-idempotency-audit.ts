@@ -5,9 +5,9 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
   static readonly adds: SchemaStep = {
     table: 'idempotency_audit',
     columns: [
+      'scope',
       'id',
       'key_id',
-      'scope',
       'endpoint',
       'key',
       'effect_key',
@@ -29,11 +29,11 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
     const names = namesOf(queryRunner, 'idempotency_audit', this.schema);
     await queryRunner.query(`
       CREATE TABLE ${audit} (
+        "scope" text NOT NULL,
         "id" bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
 
         -- which key. No foreign key: the entry outlives it
         "key_id" bigint NOT NULL,
-        "scope" text NOT NULL,
         "endpoint" text NOT NULL,
         "key" text NOT NULL,
         "effect_key" uuid,
@@ -46,12 +46,12 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
         "after" json,
 
         "at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
-        CONSTRAINT ${names.primaryKey('id')} PRIMARY KEY ("id")
+        CONSTRAINT ${names.primaryKey('scope', 'id')} PRIMARY KEY ("scope", "id")
       )
     `);
     // Serves the look at one key, with all that was decided about it.
     await queryRunner.query(`
-      CREATE INDEX ${names.index(['key_id'])} ON ${audit} ("key_id")
+      CREATE INDEX ${names.index(['scope', 'key_id'])} ON ${audit} ("scope", "key_id")
     `);
   }
 

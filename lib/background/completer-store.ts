@@ -1,14 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { SEEN, type SeenKey } from '../keys/seen-key.js';
 import { Database } from '../postgres/database.js';
+import { sameKey } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 
 /** A key whose operation can be completed without its client. */
 export interface OpenOperation extends SeenKey {
   status: KeyStatus;
-  scope: string;
-  endpoint: string;
-  key: string;
   fingerprint: Buffer;
   recoveryPoint: string;
   operation: string;
@@ -42,7 +40,7 @@ export class CompleterStore {
   ): Promise<OpenOperation[]> {
     return this.database.query<OpenOperation>(
       `WITH due AS (
-         SELECT k.id
+         SELECT k.scope, k.endpoint, k.key
          FROM ${this.keys} k
          WHERE k.resume_after <= now() AND k.status IN ('failed_retryable', 'pending')
            AND k.operation = ANY ($1)
@@ -53,8 +51,8 @@ export class CompleterStore {
        UPDATE ${this.keys} k
        SET resume_after = now() + $2::float8 * interval '1 millisecond'
        FROM due
-       WHERE k.id = due.id
-       RETURNING ${SEEN}, k.scope, k.endpoint, k.key, k.fingerprint, k.operation, k.input::text AS "input",
+       WHERE ${sameKey('k', 'due')}
+       RETURNING ${SEEN}, k.fingerprint, k.operation, k.input::text AS "input",
                  k.recovery_point AS "recoveryPoint", k.resume_attempts AS "resumeAttempts",
                  k.lease_ms AS "leaseMs", k.max_run_time_ms::float8 AS "maxRunTimeMs"`,
       [names, claim, batch],

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
-import type { KeyStore } from '../keys/key-store.js';
+import type { KeyTransitions } from '../keys/key-transitions.js';
 import type { CompleterStore, OpenOperation } from './completer-store.js';
 import type { Work } from './job.js';
 import type { OperationRunner } from './operation-runner.js';
@@ -21,7 +21,7 @@ export class Completer implements Work {
   /** @param wake asks for another run, because there is room and maybe work */
   constructor(
     private readonly store: CompleterStore,
-    private readonly keys: KeyStore,
+    private readonly transitions: KeyTransitions,
     private readonly operations: Operations,
     private readonly runner: OperationRunner,
     private readonly maxAttempts: number,
@@ -70,7 +70,7 @@ export class Completer implements Work {
 
   /** Its client failed once more after the last attempt of a worker, or workers died with it. */
   private async giveUp(key: OpenOperation): Promise<void> {
-    if ((await this.keys.giveUpOperation(key)) !== 'changed') return;
+    if ((await this.transitions.giveUpOperation(key)) !== 'changed') return;
     this.logger.error(
       `Operation "${key.operation}" (idempotency key ${key.id}) is given up after ${key.resumeAttempts} attempt(s) of workers. ` +
         'Find out why it fails, and give it another round with IdempotencyOperator.retry().',

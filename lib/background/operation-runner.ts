@@ -6,6 +6,7 @@ import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import { Attempt } from '../keys/attempt.js';
 import { whyNotResumable } from '../keys/decision.js';
 import type { KeyStore } from '../keys/key-store.js';
+import type { KeyTransitions } from '../keys/key-transitions.js';
 import type { LeaseKeeper } from '../keys/lease-keeper.js';
 import type { RecordedPhases } from '../keys/recorded-phases.js';
 import type { OpenOperation } from './completer-store.js';
@@ -25,6 +26,7 @@ import type { Operations } from '../phases/resumable.js';
 
 export interface OperationTools {
   keys: KeyStore;
+  transitions: KeyTransitions;
   phases: PhaseStore;
   recordedPhases: RecordedPhases;
   leases: LeaseKeeper;
@@ -63,11 +65,11 @@ export class OperationRunner {
 
   /** Undefined: somebody else has it, or its outcome is unknown. */
   private async take(key: OpenOperation): Promise<Attempt | undefined> {
-    const { keys, recordedPhases, leases } = this.tools;
-    const recorded = await recordedPhases.of(key.id);
+    const { transitions, recordedPhases, leases } = this.tools;
+    const recorded = await recordedPhases.of(key);
     const why = whyNotResumable(key, recorded, { onAbandoned: 'resume' });
     if (why !== undefined) {
-      await keys.declareUnknown(key, why);
+      await transitions.declareUnknown(key, why);
       return undefined;
     }
     // The route's own: a worker knows no route, and its module may have others.
@@ -77,7 +79,7 @@ export class OperationRunner {
       maxRunTime: key.maxRunTimeMs ?? this.policy.maxRunTime,
     };
     const reservation = { ...key, owner: randomUUID(), lease: policy.lease };
-    const taken = await keys.takeOver(key, reservation.owner, reservation.lease, true);
+    const taken = await transitions.takeOver(key, reservation.owner, reservation.lease, true);
     if (taken !== 'changed') return undefined;
     const attempt = new Attempt(reservation, policy, {
       ...key,
@@ -157,7 +159,9 @@ export class OperationRunner {
     await this.insist(attempt, () =>
       this.tools.keys.finish([
         {
-          id: attempt.id,
+          scope: attempt.scope,
+          endpoint: attempt.endpoint,
+          key: attempt.key,
           owner: attempt.owner,
           status: unknown ? 'unknown' : 'failed_retryable',
           responseStatus: null,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Answer } from '../answers/answer.js';
 import { sqlCode } from '../schema/error-code.js';
 import { Database } from '../postgres/database.js';
+import { sameKey } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 
@@ -64,10 +65,10 @@ export class ReaperStore {
       'ids' in choice
         ? 'k.id = ANY ($4::bigint[])'
         : '($4::timestamptz IS NULL OR k.expires_at >= $4) AND NOT k.id = ANY ($5::bigint[])';
-    const having = (fate: Fate) => `= ANY (ARRAY(SELECT id FROM due WHERE fate = '${fate}'))`;
+    const having = (fate: Fate, row = 'k') => `due.fate = '${fate}' AND ${sameKey(row, 'due')}`;
     return this.database.query<ReapedKey>(
       `WITH due AS MATERIALIZED (
-         SELECT k.id, k.expires_at,
+         SELECT k.id, k.scope, k.endpoint, k.key, k.expires_at,
                 CASE
                   WHEN k.status = 'expired' OR (${FINISHED} AND k.on_expired IS NULL) THEN 'removed'
                   WHEN ${FINISHED} THEN 'buried'
@@ -84,22 +85,23 @@ export class ReaperStore {
          LIMIT ${'ids' in choice ? choice.ids.length : Number(choice.limit)}
          FOR UPDATE OF k SKIP LOCKED
        ), removed AS (
-         DELETE FROM ${this.keys} k WHERE k.id ${having('removed')}
+         DELETE FROM ${this.keys} k USING due WHERE ${having('removed')}
        ), buried AS (
-         UPDATE ${this.keys} k SET ${TOMBSTONE} WHERE k.id ${having('buried')}
+         UPDATE ${this.keys} k SET ${TOMBSTONE} FROM due WHERE ${having('buried')}
        ), phases_of_buried AS (
-         DELETE FROM ${this.phases} p WHERE p.key_id ${having('buried')}
+         DELETE FROM ${this.phases} p USING due WHERE ${having('buried', 'p')}
        ), closed AS (
-         UPDATE ${this.keys} k SET ${completedWith(1)}, last_error_code = ${sqlCode('unfinished')} WHERE k.id ${having('closed')}
+         UPDATE ${this.keys} k SET ${completedWith(1)}, last_error_code = ${sqlCode('unfinished')}
+         FROM due WHERE ${having('closed')}
        ), overdue AS (
          UPDATE ${this.keys} k
          SET last_error_code = ${sqlCode('overdue')}, resume_after = least(resume_after, now()),
              expires_at = now() + interval '${LAST_CHANCE}'
-         WHERE k.id ${having('overdue')}
+         FROM due WHERE ${having('overdue')}
        ), in_doubt AS (
          UPDATE ${this.keys} k
          SET status = 'unknown', last_error_code = ${sqlCode('in_doubt')}, reconcile_after = now(), resume_after = NULL
-         WHERE k.id ${having('in_doubt')}
+         FROM due WHERE ${having('in_doubt')}
        )
        SELECT id, fate, expires_at::text AS "expiredAt" FROM due ORDER BY expires_at`,
       [

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import type { ErrorCode } from '../schema/error-code.js';
+import { isKey, nameParameters, sameKey, type KeyName } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import type { SeenKey } from '../keys/seen-key.js';
 import { SEEN } from '../keys/seen-key.js';
@@ -9,9 +10,6 @@ import { withDates } from '../postgres/times.js';
 
 /** A key with an unknown outcome, which this process alone looks into for a while. */
 export interface ClaimedUnknown extends SeenKey {
-  scope: string;
-  endpoint: string;
-  key: string;
   status: KeyStatus;
   lastErrorCode: ErrorCode | null;
   /** How often it has been looked into, this time included. */
@@ -49,7 +47,7 @@ export class ReconcilerStore {
   ): Promise<ClaimedUnknown[]> {
     const rows = await this.database.query<ClaimedUnknown>(
       `WITH due AS (
-         SELECT k.id, doubt.*
+         SELECT k.scope, k.endpoint, k.key, doubt.*
          FROM ${this.keys} k
          LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) doubt ON true
          WHERE k.reconcile_after <= now() AND k.status = 'unknown'
@@ -62,8 +60,8 @@ export class ReconcilerStore {
        SET reconcile_after = now() + $2::float8 * interval '1 millisecond',
            reconcile_attempts = k.reconcile_attempts + 1
        FROM due
-       WHERE k.id = due.id
-       RETURNING ${SEEN}, k.scope, k.endpoint, k.key, k.last_error_code AS "lastErrorCode",
+       WHERE ${sameKey('k', 'due')}
+       RETURNING ${SEEN}, k.last_error_code AS "lastErrorCode",
                  k.reconcile_attempts AS "reconcileAttempts",
                  extract(epoch FROM k.reconcile_after)::text AS "claim",
                  due.phase, due."effectKey", due.request, due."startedAt"`,
@@ -89,17 +87,17 @@ export class ReconcilerStore {
    * key to people. False: it was resolved or claimed by somebody else meanwhile.
    */
   async postpone(
-    { id, claim }: Pick<ClaimedUnknown, 'id' | 'claim'>,
+    claimed: Pick<ClaimedUnknown, keyof KeyName | 'claim'>,
     pause: number | null,
     errorCode?: ErrorCode,
   ): Promise<boolean> {
     const rows = await this.database.query(
-      `UPDATE ${this.keys}
-       SET reconcile_after = now() + $3::float8 * interval '1 millisecond',
-           last_error_code = coalesce($4, last_error_code)
-       WHERE id = $1 AND status = 'unknown' AND extract(epoch FROM reconcile_after) = $2::numeric
+      `UPDATE ${this.keys} k
+       SET reconcile_after = now() + $5::float8 * interval '1 millisecond',
+           last_error_code = coalesce($6, last_error_code)
+       WHERE ${isKey('k')} AND status = 'unknown' AND extract(epoch FROM reconcile_after) = $4::numeric
        RETURNING id`,
-      [id, claim, pause, errorCode ?? null],
+      [...nameParameters(claimed), claimed.claim, pause, errorCode ?? null],
     );
     return rows.length === 1;
   }

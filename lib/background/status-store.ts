@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
+import { sameKey } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 
 /** How far a key has come, as its caller may see it. */
@@ -42,7 +43,7 @@ export class StatusStore {
               ${milliseconds('k.completed_at')} AS "completedAt",
               ${milliseconds('k.expires_at')} AS "expiresAt"
        FROM ${this.keys} k
-       LEFT JOIN ${this.phases} o ON o.key_id = k.id AND o.kind = 'operation'
+       LEFT JOIN ${this.phases} o ON ${sameKey('o', 'k')} AND o.kind = 'operation'
        WHERE k.id = $1 AND k.scope = $2`,
       [id, scope],
     );

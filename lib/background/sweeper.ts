@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
 import { whyNotResumable } from '../keys/decision.js';
-import type { KeyStore } from '../keys/key-store.js';
+import type { KeyTransitions } from '../keys/key-transitions.js';
 import type { RecordedPhases } from '../keys/recorded-phases.js';
 import type { Work } from './job.js';
 import type { LapsedKey, SweeperStore } from './sweeper-store.js';
@@ -27,7 +27,7 @@ export class Sweeper implements Work {
 
   constructor(
     private readonly store: SweeperStore,
-    private readonly keys: KeyStore,
+    private readonly transitions: KeyTransitions,
     private readonly phases: RecordedPhases,
     /** For how long a walk need not be repeated by another process, in milliseconds. */
     private readonly claim: number,
@@ -72,11 +72,11 @@ export class Sweeper implements Work {
   }
 
   private async sweep(key: LapsedKey): Promise<void> {
-    const phases = await this.phases.of(key.id);
+    const phases = await this.phases.of(key);
     const why = whyNotResumable(key, phases, { onAbandoned: key.onAbandoned ?? 'unknown' });
     const change = await (why === undefined
-      ? this.keys.release(key)
-      : this.keys.declareUnknown(key, why));
+      ? this.transitions.release(key)
+      : this.transitions.declareUnknown(key, why));
     if (change === 'locked') this.stuck.add(key.id);
     if (change !== 'changed') return;
     const died = `Attempt ${key.attempt} of idempotency key ${key.id} died`;

@@ -1,6 +1,7 @@
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
-import type { Lease, Reservation } from './key-store.js';
+import type { Reservation } from './key-store.js';
+import type { Lease } from './lease-store.js';
 
 /** One run of one key by this process: what it knows about itself, from reservation to recording. */
 export class Attempt implements Lease {

@@ -1,21 +1,19 @@
 // Between what the store is asked and tells, and the columns of its statements.
 import { RESPONSE_VERSION } from './key-statements.js';
-import type { Ending, FoundKey, Reservation, ReserveResult } from './key-store.js';
+import type { Ending, FoundKey, Reservation } from './key-store.js';
+import { nameColumns, type KeyName } from '../schema/key-name.js';
 import { withDates } from '../postgres/times.js';
 
 /** In the order of RESERVATION in key-statements.ts. */
 export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
   return [
-    wanted.map((w) => w.scope),
-    wanted.map((w) => w.endpoint),
-    wanted.map((w) => w.key),
+    ...nameColumns(wanted),
     wanted.map((w) => w.fingerprint),
     wanted.map((w) => w.owner),
     wanted.map((w) => w.lease),
     wanted.map((w) => w.retention),
     wanted.map((w) => (w.onAbandoned === 'resume' ? w.onAbandoned : null)),
     wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
-    wanted.map((w) => w.madeAt ?? null),
     wanted.map((w) => w.asked.method),
     wanted.map((w) => w.asked.route),
     wanted.map((w) => w.asked.path),
@@ -23,10 +21,15 @@ export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
   ];
 }
 
+/** In the order of DATED_RESERVATION there. */
+export function datedReserveParameters(wanted: readonly Reservation[]): unknown[][] {
+  return [...reserveParameters(wanted), wanted.map((w) => w.madeAt ?? null)];
+}
+
 /** In the order of ENDING there. */
 export function finishParameters(endings: readonly Ending[]): unknown[][] {
   return [
-    endings.map((e) => e.id),
+    ...nameColumns(endings),
     endings.map((e) => e.owner),
     endings.map((e) => e.status),
     endings.map((e) => e.responseStatus),
@@ -38,27 +41,26 @@ export function finishParameters(endings: readonly Ending[]): unknown[][] {
   ];
 }
 
-/** What the look-up returns; all but `stale` is null where there is no such key. */
-export interface LookUpRow extends Omit<FoundKey, 'answer' | 'pastRetention'> {
-  stale: boolean;
+/** What a look-up returns. All but `stale` is null where there is no such key and many were asked for. */
+export interface FoundRow extends Omit<FoundKey, 'answer' | 'pastRetention' | keyof KeyName> {
+  stale?: boolean;
   responseVersion: number | null;
   responseHeaders: Record<string, string | string[]> | null;
   responseBody: Buffer | null;
 }
 
-export function toFound(row: LookUpRow): ReserveResult {
-  if (row.id === null) return { kind: row.stale ? 'stale' : 'missed' };
+export function foundKey({ scope, endpoint, key }: KeyName, row: FoundRow): FoundKey {
   const { responseVersion, responseStatus, responseHeaders, responseBody } = row;
   const readable =
     responseVersion === RESPONSE_VERSION && responseStatus !== null && responseBody !== null;
   return {
-    kind: 'found',
-    key: {
-      ...withDates(row, 'expiresAt'),
-      pastRetention: row.expiresIn !== null && row.expiresIn <= 0,
-      answer: readable
-        ? { status: responseStatus, headers: responseHeaders ?? {}, body: responseBody }
-        : undefined,
-    },
+    ...withDates(row, 'expiresAt'),
+    scope,
+    endpoint,
+    key,
+    pastRetention: row.expiresIn !== null && row.expiresIn <= 0,
+    answer: readable
+      ? { status: responseStatus, headers: responseHeaders ?? {}, body: responseBody }
+      : undefined,
   };
 }

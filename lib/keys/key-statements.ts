@@ -1,7 +1,8 @@
-// The statements that every request needs, for many keys at once.
-import { givenRows, type GivenColumns, type Rows } from '../postgres/parameter-rows.js';
+// The statements that every request needs, for one key or for many at once.
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
+import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
 import { milliseconds } from '../postgres/times.js';
+import { isKey, NAME } from '../schema/key-name.js';
 
 /** The version of the stored answer's format, in `response_version`. */
 export const RESPONSE_VERSION = 1;
@@ -10,10 +11,10 @@ export const RESPONSE_VERSION = 1;
 const CLOCK_SKEW = '5 seconds';
 
 /** Of a key that is not on record: it was made so long ago that it may have been. */
-const STALE = `coalesce(to_timestamp((made_at + retention) / 1000) < now() - interval '${CLOCK_SKEW}', false)`;
+const STALE = `coalesce(to_timestamp((w.made_at + w.retention) / 1000) < now() - interval '${CLOCK_SKEW}', false)`;
 
 /** The parameters of a reservation, in their order, with their types. */
-const RESERVATION: GivenColumns = {
+const RESERVATION = {
   scope: 'text',
   endpoint: 'text',
   key: 'text',
@@ -23,16 +24,20 @@ const RESERVATION: GivenColumns = {
   retention: 'float8',
   on_abandoned: 'text',
   on_expired: 'text',
-  made_at: 'float8',
   method: 'text',
   route: 'text',
   path: 'text',
   request: 'text',
 };
 
+/** Where a reservation may be refused as stale, when its key was made comes last. */
+const DATED_RESERVATION = { ...RESERVATION, made_at: 'float8' };
+
 /** And those of an ending. */
-const ENDING: GivenColumns = {
-  id: 'bigint',
+const ENDING = {
+  scope: 'text',
+  endpoint: 'text',
+  key: 'text',
   owner: 'uuid',
   status: 'text',
   response_status: 'int',
@@ -44,49 +49,78 @@ const ENDING: GivenColumns = {
 };
 
 /**
- * Takes the keys that are free. The insert is the lock: there is no check before
- * it that could be outdated. Rows are inserted in key order, so that two
- * processes cannot block each other.
+ * Takes the keys that are free. The insert is the lock: there is no prior read
+ * that could be stale. Rows are inserted in key order, so that two processes
+ * cannot block each other.
+ *
+ * One row cannot be refused as stale: whoever asks for that uses `many`.
+ *
+ * @param distributed the tables are distributed over several nodes. A plain VALUES
+ *   goes straight to the node of its scope, and that node waits for no other
  */
-export function reserveSql(keys: string, rows: Rows): string {
+export function reserveSql(keys: string, rows: Rows, distributed = false): string {
+  const w = new GivenRows(rows, rows === 'many' ? DATED_RESERVATION : RESERVATION, 'w');
+  const values = [
+    w.of('scope'),
+    w.of('endpoint'),
+    w.of('key'),
+    w.of('fingerprint'),
+    w.of('owner'),
+    `now() + ${w.of('lease')} * interval '1 millisecond'`,
+    `now() + ${w.of('retention')} * interval '1 millisecond'`,
+    w.of('on_abandoned'),
+    w.of('on_expired'),
+    w.of('method'),
+    w.of('route'),
+    w.of('path'),
+    `${w.of('request')}::json`,
+  ].join();
+  const source = {
+    one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${BOUNDED_LOCK_WAIT}`,
+    many: `SELECT ${values} ${w.from}
+           WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${STALE}
+           ORDER BY w.scope, w.endpoint, w.key`,
+  };
   return `INSERT INTO ${keys}
-      (scope, endpoint, key, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired,
+      (${NAME}, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired,
        method, route, path, request)
-    SELECT scope, endpoint, key, fingerprint, owner,
-           now() + lease * interval '1 millisecond', now() + retention * interval '1 millisecond',
-           on_abandoned, on_expired, method, route, path, request::json
-    FROM ${givenRows(rows, RESERVATION, 'w')}
-    WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${STALE}
-    ORDER BY scope, endpoint, key
-    ON CONFLICT (scope, endpoint, key) DO NOTHING
+    ${source[rows]}
+    ON CONFLICT (${NAME}) DO NOTHING
     RETURNING id, owner`;
 }
 
-/** Reads the keys that were not free. One that is not there has gone meanwhile, or was refused as stale. */
+/** What a request wants to know of a key that it found. */
+const FOUND = `k.id, k.fingerprint, k.status, k.owner, k.attempt,
+  k.recovery_point AS "recoveryPoint",
+  extract(epoch FROM k.locked_until)::text AS "lockedUntil",
+  k.locked_until <= now() AS "lapsed",
+  ${milliseconds('k.expires_at')} AS "expiresAt",
+  (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
+  (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
+  (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
+  (extract(epoch FROM k.resume_after - now()) * 1000)::float8 AS "resumeIn",
+  k.resume_attempts AS "resumeAttempts",
+  k.operation,
+  k.response_version AS "responseVersion",
+  k.response_status AS "responseStatus",
+  k.response_headers AS "responseHeaders",
+  k.response_body AS "responseBody"`;
+
+/** Reads a key that was not free. No row: it has gone meanwhile. */
+export function lookUpOneSql(keys: string): string {
+  return `SELECT ${FOUND} FROM ${keys} k WHERE ${isKey('k')}`;
+}
+
+/** Reads keys that were not free. One that is not there has gone meanwhile, or was refused as stale. */
 export function lookUpSql(keys: string): string {
-  return `SELECT ${STALE} AS "stale",
-           k.id, k.fingerprint, k.status, k.owner, k.attempt,
-           k.recovery_point AS "recoveryPoint",
-           extract(epoch FROM k.locked_until)::text AS "lockedUntil",
-           k.locked_until <= now() AS "lapsed",
-           ${milliseconds('k.expires_at')} AS "expiresAt",
-           (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
-           (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
-           (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
-           (extract(epoch FROM k.resume_after - now()) * 1000)::float8 AS "resumeIn",
-           k.resume_attempts AS "resumeAttempts",
-           k.operation,
-           k.response_version AS "responseVersion",
-           k.response_status AS "responseStatus",
-           k.response_headers AS "responseHeaders",
-           k.response_body AS "responseBody"
+  return `SELECT ${STALE} AS "stale", ${FOUND}
     FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::float8[])
       WITH ORDINALITY AS w (scope, endpoint, key, retention, made_at, position)
     LEFT JOIN LATERAL (
       SELECT *
       FROM ${keys} k
       WHERE k.scope = w.scope AND k.endpoint = w.endpoint AND k.key = w.key
-      LIMIT 1 -- keeps the look-up on the unique index, whatever the statistics say
+      LIMIT 1 -- keeps the look-up on the primary key, whatever the statistics say
     ) k ON true
     ORDER BY w.position`;
 }
@@ -98,35 +132,39 @@ export function lookUpSql(keys: string): string {
  * could be forgotten before it is sent.
  */
 export function finishSql(keys: string, rows: Rows, after = 0): string {
+  const e = new GivenRows(rows, ENDING, 'e', after);
+  const status = e.of('status');
   return `UPDATE ${keys} k
-    SET status = e.status,
-        recovery_point = CASE WHEN e.status = 'completed' THEN 'finished' ELSE k.recovery_point END,
-        response_status = e.response_status,
-        response_headers = e.response_headers::jsonb,
-        response_body = e.response_body,
-        response_version = CASE WHEN e.status = 'completed' THEN ${RESPONSE_VERSION} END,
-        last_error_code = e.error_code,
-        reconcile_after = CASE WHEN e.status = 'unknown' THEN now() END,
+    SET status = ${status},
+        recovery_point = CASE WHEN ${status} = 'completed' THEN 'finished' ELSE k.recovery_point END,
+        response_status = ${e.of('response_status')},
+        response_headers = ${e.of('response_headers')}::jsonb,
+        response_body = ${e.of('response_body')},
+        response_version = CASE WHEN ${status} = 'completed' THEN ${RESPONSE_VERSION} END,
+        last_error_code = ${e.of('error_code')},
+        reconcile_after = CASE WHEN ${status} = 'unknown' THEN now() END,
         resume_after = CASE
-          WHEN e.status = 'failed_retryable' AND k.operation IS NOT NULL
-          THEN now() + e.resume_in * interval '1 millisecond'
+          WHEN ${status} = 'failed_retryable' AND k.operation IS NOT NULL
+          THEN now() + ${e.of('resume_in')} * interval '1 millisecond'
         END,
         -- Of a performed operation: it was complete before this attempt began.
-        completed_at = CASE e.status WHEN 'completed' THEN now() WHEN 'performed' THEN k.completed_at END,
+        completed_at = CASE ${status} WHEN 'completed' THEN now() WHEN 'performed' THEN k.completed_at END,
         expires_at = CASE
-          WHEN e.status = 'completed'
-            AND (k.attempt > 1 OR k.expires_at < now() + 0.9 * e.retention * interval '1 millisecond')
-          THEN now() + e.retention * interval '1 millisecond'
+          WHEN ${status} = 'completed'
+            AND (k.attempt > 1 OR k.expires_at < now() + 0.9 * ${e.of('retention')} * interval '1 millisecond')
+          THEN now() + ${e.of('retention')} * interval '1 millisecond'
           ELSE k.expires_at
         END
-    FROM ${givenRows(rows, ENDING, 'e', after)}
-    WHERE ${BOUNDED_LOCK_WAIT} AND k.id = e.id AND k.owner = e.owner AND k.status = 'in_progress'
+    ${e.from}
+    WHERE ${BOUNDED_LOCK_WAIT}
+      AND k.scope = ${e.of('scope')} AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
+      AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
     RETURNING k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"`;
 }
 
 /** Reservations and endings of different requests in one statement, and so in one transaction. */
 export function reserveAndFinishSql(keys: string): string {
-  const after = Object.keys(RESERVATION).length;
+  const after = Object.keys(DATED_RESERVATION).length;
   return `WITH reserved AS (${reserveSql(keys, 'many')}), finished AS (${finishSql(keys, 'many', after)})
     SELECT owner, id, NULL::float8 AS "expiresAt" FROM reserved
     UNION ALL
@@ -136,9 +174,10 @@ export function reserveAndFinishSql(keys: string): string {
 /** Which of these endings are on record already, by an earlier try whose reply was lost. */
 export function recordedSql(keys: string): string {
   return `SELECT k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"
-    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::int[], $5::bytea[])
-      AS e (id, owner, status, response_status, response_body)
-    JOIN ${keys} k ON k.id = e.id AND k.owner = e.owner AND k.status = e.status
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::int[], $7::bytea[])
+      AS e (scope, endpoint, key, owner, status, response_status, response_body)
+    JOIN ${keys} k ON k.scope = e.scope AND k.endpoint = e.endpoint AND k.key = e.key
+      AND k.owner = e.owner AND k.status = e.status
       -- An operator may have given another answer for an attempt that stood still.
       AND k.response_status IS NOT DISTINCT FROM e.response_status
       AND k.response_body IS NOT DISTINCT FROM e.response_body`;

@@ -1,25 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import type { Answer } from '../answers/answer.js';
-import { Database } from '../postgres/database.js';
 import { Failed } from '../postgres/batcher.js';
+import { Database } from '../postgres/database.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
+import { PreparedStatement } from '../postgres/prepared-statement.js';
+import { withDates } from '../postgres/times.js';
+import type { RequestSummary } from '../request/kept-request.js';
+import type { ErrorCode } from '../schema/error-code.js';
+import { nameColumns, nameParameters, type KeyName } from '../schema/key-name.js';
+import type { KeyStatus } from '../schema/key-status.js';
+import {
+  datedReserveParameters,
+  finishParameters,
+  foundKey,
+  reserveParameters,
+  type FoundRow,
+} from './key-rows.js';
 import {
   finishSql,
+  lookUpOneSql,
   lookUpSql,
   recordedSql,
   reserveAndFinishSql,
   reserveSql,
 } from './key-statements.js';
-import { finishParameters, reserveParameters, toFound, type LookUpRow } from './key-rows.js';
-import type { RequestSummary } from '../request/kept-request.js';
-import type { ErrorCode } from '../schema/error-code.js';
-import { sqlCode } from '../schema/error-code.js';
-import type { KeyName } from '../schema/key-name.js';
-import type { SeenKey } from './seen-key.js';
-import type { KeyStatus } from '../schema/key-status.js';
-import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
-import { PreparedStatement } from '../postgres/prepared-statement.js';
-import { withDates } from '../postgres/times.js';
 
 /** A request for the right to run a key. */
 export interface Reservation extends KeyName {
@@ -36,7 +40,8 @@ export interface Reservation extends KeyName {
 }
 
 /** A key as a statement found it. Everything about time was compared on the database's clock. */
-export interface FoundKey {
+export interface FoundKey extends KeyName {
+  /** One opaque value, for people and for references. */
   id: string;
   fingerprint: Buffer;
   status: KeyStatus;
@@ -77,17 +82,8 @@ export type ReserveResult =
   /** Taken by somebody, and not to be read. The others of its statement have what they took. */
   | { kind: 'unread'; error: unknown };
 
-/** What came of an attempt to change a key that nobody runs. */
-export type FencedResult =
-  | 'changed'
-  /** Something happened to it since it was seen. */
-  | 'outdated'
-  /** Somebody is at it this very moment, or stands still in the middle of it. */
-  | 'locked';
-
 /** How an attempt ended. */
-export interface Ending {
-  id: string;
+export interface Ending extends KeyName {
   owner: string;
   status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'performed' | 'unknown'>;
   responseStatus: number | null;
@@ -105,32 +101,19 @@ export interface RecordedEnding {
   expiresAt: Date | null;
 }
 
-/** The right to run a key, as held by an attempt of this process. */
-export interface Lease {
-  id: string;
-  owner: string;
-  lease: number;
-}
-
-/** Its attempt gave no sign of life for the length of its lease. */
-const LAPSED = `(k.status = 'in_progress' AND k.locked_until <= now())`;
-
-/** A key whose attempt ended without an answer. If its operation was performed before, it still is. */
-const OPEN_AGAIN = `CASE WHEN completed_at IS NULL THEN 'failed_retryable' ELSE 'performed' END`;
-
-/** Every statement on `idempotency_keys`. All but `reserve` are fenced by id, owner and status. */
+/** Takes keys, reads them and records how they ended: what every request needs, for many of them at once. */
 @Injectable()
 export class KeyStore {
   private readonly keys: string;
   private readonly reserveStatement: Record<Rows, PreparedStatement>;
   private readonly finishStatement: Record<Rows, PreparedStatement>;
   private readonly reserveAndFinishStatement: PreparedStatement;
-  private readonly lookUpStatement: PreparedStatement;
+  private readonly lookUpStatement: Record<Rows, PreparedStatement>;
 
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
     this.reserveStatement = {
-      one: new PreparedStatement(reserveSql(this.keys, 'one')),
+      one: new PreparedStatement(reserveSql(this.keys, 'one', database.distributed)),
       many: new PreparedStatement(reserveSql(this.keys, 'many')),
     };
     this.finishStatement = {
@@ -138,15 +121,20 @@ export class KeyStore {
       many: new PreparedStatement(finishSql(this.keys, 'many')),
     };
     this.reserveAndFinishStatement = new PreparedStatement(reserveAndFinishSql(this.keys));
-    this.lookUpStatement = new PreparedStatement(lookUpSql(this.keys));
+    this.lookUpStatement = {
+      one: new PreparedStatement(lookUpOneSql(this.keys)),
+      many: new PreparedStatement(lookUpSql(this.keys)),
+    };
   }
 
   /** Takes the keys that are free, and then reads the ones that were not. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
-    const count = wanted.length === 1 ? 'one' : 'many';
+    const count = rowsFor(wanted);
     const rows = await this.database.query<ReservedRow>(
       this.reserveStatement[count],
-      parametersFor(count, reserveParameters(wanted)),
+      count === 'one'
+        ? parametersFor(count, reserveParameters(wanted))
+        : datedReserveParameters(wanted),
     );
     return this.reserved(wanted, rows);
   }
@@ -158,7 +146,7 @@ export class KeyStore {
   ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, RecordedEnding> | Failed }> {
     const rows = await this.database.query<ReservedRow | FinishedRow>(
       this.reserveAndFinishStatement,
-      [...reserveParameters(wanted), ...finishParameters(endings)],
+      [...datedReserveParameters(wanted), ...finishParameters(endings)],
       'urgent',
     );
     const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.id !== null;
@@ -190,99 +178,16 @@ export class KeyStore {
 
   /** Reads keys without a lock, and without taking any. */
   async lookUp(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
-    const rows = await this.database.query<LookUpRow>(this.lookUpStatement, [
-      wanted.map((w) => w.scope),
-      wanted.map((w) => w.endpoint),
-      wanted.map((w) => w.key),
-      wanted.map((w) => w.retention),
-      wanted.map((w) => w.madeAt ?? null),
-    ]);
-    return rows.map(toFound);
-  }
-
-  /**
-   * Makes another attempt the owner of a key that nobody runs. `seen` is what
-   * the decision was based on: if anything happened since, no row matches. A
-   * stalled owner may have come back to life and recorded a further phase, which
-   * the new attempt would not know of; the lease tells, since phases renew it.
-   *
-   * @param byWorker counts as one of the attempts that workers have
-   */
-  takeOver(seen: SeenKey, owner: string, lease: number, byWorker = false): Promise<FencedResult> {
-    return this.change(
-      seen,
-      `(k.status IN ('failed_retryable', 'performed', 'pending') OR ${LAPSED})`,
-      `status = 'in_progress', owner = $5, attempt = attempt + 1, last_run_at = now(),
-       locked_until = now() + $6::float8 * interval '1 millisecond', last_error_code = NULL,
-       resume_after = now() + $6::float8 * interval '1 millisecond', -- for the sweeper, should it die again
-       resume_attempts = resume_attempts + $7::int`,
-      [owner, lease, byWorker ? 1 : 0],
+    const count = rowsFor(wanted);
+    const rows = await this.database.query<FoundRow>(
+      this.lookUpStatement[count],
+      count === 'one' ? nameParameters(wanted[0]!) : lookUpParameters(wanted),
     );
-  }
-
-  /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
-  declareUnknown(seen: SeenKey, errorCode: ErrorCode): Promise<FencedResult> {
-    return this.change(
-      seen,
-      `(k.status = 'failed_retryable' OR ${LAPSED})`,
-      `status = 'unknown', last_error_code = $5, reconcile_after = now(), resume_after = NULL`,
-      [errorCode],
-    );
-  }
-
-  /** Nobody runs it, and a retry or the completer may. */
-  release(seen: SeenKey): Promise<FencedResult> {
-    return this.change(
-      seen,
-      LAPSED,
-      `status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('attempt_died')},
-       resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN now() END`,
-    );
-  }
-
-  /** Workers have tried it often enough: it is left to its client and to people. */
-  giveUpOperation(seen: SeenKey): Promise<FencedResult> {
-    return this.change(
-      seen,
-      `k.status IN ('failed_retryable', 'pending')`,
-      `status = 'failed_retryable', last_error_code = ${sqlCode('attempts_exhausted')}, resume_after = NULL`,
-    );
-  }
-
-  /**
-   * Changes a key that nobody runs, if it still is as it was seen. A row that
-   * somebody has locked is not waited for: one that stands still would take a
-   * connection from each request that asks for its key.
-   */
-  private async change(
-    seen: SeenKey,
-    condition: string,
-    assignments: string,
-    parameters: readonly unknown[] = [],
-  ): Promise<FencedResult> {
-    const matching = `SELECT k.id FROM ${this.keys} k
-         WHERE k.id = $1 AND k.owner = $2 AND k.attempt = $3
-           AND extract(epoch FROM k.locked_until) = $4::numeric AND ${condition}`;
-    const [row] = await this.database.query<{ changed: boolean; matches: boolean }>(
-      `WITH matching AS (${matching}), free AS (
-         ${matching} FOR NO KEY UPDATE SKIP LOCKED
-       ), changed AS (
-         UPDATE ${this.keys} k SET ${assignments} FROM free WHERE k.id = free.id RETURNING k.id
-       )
-       SELECT EXISTS (SELECT FROM changed) AS changed, EXISTS (SELECT FROM matching) AS matches`,
-      [seen.id, seen.owner, seen.attempt, seen.lockedUntil, ...parameters],
-    );
-    if (row?.changed) return 'changed';
-    return row?.matches ? 'locked' : 'outdated';
-  }
-
-  /** Removes a finished key that is past its retention, so that it can be used anew. */
-  async forget(id: string): Promise<void> {
-    await this.database.query(
-      `DELETE FROM ${this.keys}
-       WHERE id = $1 AND status = 'completed' AND expires_at <= now() AND ${BOUNDED_LOCK_WAIT}`,
-      [id],
-    );
+    return wanted.map((name, index) => {
+      const row = rows[index];
+      if (!row || row.id === null) return { kind: row?.stale ? 'stale' : 'missed' };
+      return { kind: 'found', key: foundKey(name, row) };
+    });
   }
 
   /**
@@ -316,122 +221,12 @@ export class KeyStore {
   /** Asked by itself, so that it sees what an earlier try has committed while the last one waited for it. */
   private recordedBefore(endings: readonly Ending[]): Promise<FinishedRow[]> {
     return this.database.query<FinishedRow>(recordedSql(this.keys), [
-      endings.map((e) => e.id),
+      ...nameColumns(endings),
       endings.map((e) => e.owner),
       endings.map((e) => e.status),
       endings.map((e) => e.responseStatus),
       endings.map((e) => e.responseBody),
     ]);
-  }
-
-  /**
-   * Gives a key back whose handler never began. A first attempt leaves no
-   * trace; a later one leaves the key open, because earlier attempts did begin.
-   * True also where nothing is left to give back, as after a lost reply.
-   */
-  async giveBack(
-    reservation: Pick<Reservation, 'scope' | 'endpoint' | 'key' | 'owner'>,
-  ): Promise<void> {
-    await this.database.query(
-      `WITH removed AS (
-         DELETE FROM ${this.keys}
-         WHERE scope = $1 AND endpoint = $2 AND key = $3 AND owner = $4
-           AND status = 'in_progress' AND attempt = 1 AND ${BOUNDED_LOCK_WAIT}
-       )
-       UPDATE ${this.keys}
-       SET status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('handler_not_begun')},
-           resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN resume_after END
-       WHERE scope = $1 AND endpoint = $2 AND key = $3 AND owner = $4
-         AND status = 'in_progress' AND attempt > 1`,
-      [reservation.scope, reservation.endpoint, reservation.key, reservation.owner],
-    );
-  }
-
-  /**
-   * Renews the leases of this process in one statement and returns the owners of
-   * those that are lost. A row that one of our own phases has locked is left
-   * alone rather than waited for: the phase renews it itself. NO KEY: a phase
-   * that has merely referenced the row, from a table of the user's, is no reason
-   * to skip it, or the lease would lapse while the phase is at work.
-   *
-   * Without a length, a lease is not renewed, only looked at.
-   */
-  async renew(
-    leases: readonly (Omit<Lease, 'lease'> & { lease: number | null })[],
-  ): Promise<string[]> {
-    const rows = await this.database.query<{ owner: string }>(
-      `WITH held AS (
-         SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::float8[]) AS h (id, owner, lease)
-       ), free AS (
-         SELECT k.id, h.lease
-         FROM held h JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
-         WHERE h.lease IS NOT NULL
-         FOR NO KEY UPDATE OF k SKIP LOCKED
-       ), renewed AS (
-         UPDATE ${this.keys} k
-         SET locked_until = now() + free.lease * interval '1 millisecond'
-         FROM free
-         WHERE k.id = free.id
-       )
-       SELECT h.owner
-       FROM held h
-       LEFT JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
-       WHERE k.id IS NULL`,
-      [leases.map((l) => l.id), leases.map((l) => l.owner), leases.map((l) => l.lease)],
-      'reserved',
-    );
-    return rows.map((row) => row.owner);
-  }
-
-  /** Ends leases early, at shutdown, so that retries elsewhere need not wait for them to lapse. */
-  async letGo(leases: readonly Omit<Lease, 'lease'>[]): Promise<void> {
-    await this.database.query(
-      `WITH free AS (
-         SELECT k.id
-         FROM unnest($1::bigint[], $2::uuid[]) AS h (id, owner)
-         JOIN ${this.keys} k ON k.id = h.id AND k.owner = h.owner AND k.status = 'in_progress'
-         FOR NO KEY UPDATE OF k SKIP LOCKED
-       )
-       UPDATE ${this.keys} k SET locked_until = now() FROM free WHERE k.id = free.id`,
-      [leases.map((l) => l.id), leases.map((l) => l.owner)],
-      'reserved',
-    );
-  }
-
-  /** Leaves the operation of an attempt to a worker. False: the lease is lost. */
-  async park(
-    attempt: Lease,
-    { name, input, maxRunTime }: { name: string; input: string | undefined; maxRunTime: number },
-  ): Promise<boolean> {
-    const rows = await this.database.query(
-      `UPDATE ${this.keys}
-       SET status = 'pending', operation = $3, input = $4::json, lease_ms = $5, max_run_time_ms = $6,
-           locked_until = now(), resume_after = now()
-       WHERE id = $1 AND owner = $2 AND status IN ('in_progress', 'pending') AND ${BOUNDED_LOCK_WAIT}
-       RETURNING id`,
-      [attempt.id, attempt.owner, name, input ?? null, attempt.lease, maxRunTime],
-    );
-    return rows.length === 1;
-  }
-
-  /** Moves the clock of a key whose attempt is dead, for the testing kit: nobody waits for its lease then. */
-  async lapse(id: string): Promise<void> {
-    await this.database.query(
-      `UPDATE ${this.keys} SET locked_until = now() WHERE id = $1 AND status = 'in_progress'`,
-      [id],
-    );
-  }
-
-  /** Which of these attempts still run: what waiting duplicates ask, all of a process at once. */
-  async stillRunning(attempts: readonly Omit<Lease, 'lease'>[]): Promise<Set<string>> {
-    const rows = await this.database.query<{ owner: string }>(
-      `SELECT k.owner
-       FROM unnest($1::bigint[], $2::uuid[]) AS a (id, owner)
-       JOIN ${this.keys} k ON k.id = a.id AND k.owner = a.owner
-       WHERE k.status = 'in_progress' AND k.locked_until > now()`,
-      [attempts.map((a) => a.id), attempts.map((a) => a.owner)],
-    );
-    return new Set(rows.map((row) => row.owner));
   }
 }
 
@@ -447,4 +242,17 @@ interface FinishedRow extends RecordedEnding {
 
 function unread(wanted: readonly unknown[]): (error: unknown) => ReserveResult[] {
   return (error) => wanted.map(() => ({ kind: 'unread', error }));
+}
+
+/** A key that may be refused as stale needs the statement for many rows. */
+function rowsFor(wanted: readonly Reservation[]): Rows {
+  return wanted.length === 1 && wanted[0]!.madeAt === undefined ? 'one' : 'many';
+}
+
+function lookUpParameters(wanted: readonly Reservation[]): unknown[] {
+  return [
+    ...nameColumns(wanted),
+    wanted.map((w) => w.retention),
+    wanted.map((w) => w.madeAt ?? null),
+  ];
 }

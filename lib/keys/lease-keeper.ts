@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
 import type { Attempt } from './attempt.js';
-import { KeyStore } from './key-store.js';
+import { LeaseStore } from './lease-store.js';
 
 /** Two heartbeats may fail before a lease lapses. */
 const HEARTBEATS_PER_LEASE = 3;
@@ -20,7 +20,7 @@ export class LeaseKeeper {
   private ticking: Promise<void> | undefined;
   private arriving = 0;
 
-  constructor(private readonly store: KeyStore) {}
+  constructor(private readonly store: LeaseStore) {}
 
   get running(): number {
     return this.held.size;
@@ -121,7 +121,8 @@ export class LeaseKeeper {
       // A handler beyond its maxRunTime hangs: its lease may lapse. It is still
       // looked after, because it may yet end, and is to know when it was replaced.
       const overdue = now - this.held.get(attempt)!.since >= attempt.policy.maxRunTime;
-      return { id: attempt.id, owner: attempt.owner, lease: overdue ? null : attempt.lease };
+      const { scope, endpoint, key, owner, lease } = attempt;
+      return { scope, endpoint, key, owner, lease: overdue ? null : lease };
     });
     try {
       const lost = new Set(await this.store.renew(leases));

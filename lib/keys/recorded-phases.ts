@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
+import { isKey, nameParameters, type KeyName } from '../schema/key-name.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 
 /** Reads what earlier attempts recorded, for whoever takes a key over. Writing is for the phases themselves. */
@@ -13,7 +14,7 @@ export class RecordedPhases {
   }
 
   /** The phases of a key, in order. */
-  async of(keyId: string): Promise<PhaseRecord[]> {
+  async of(name: KeyName): Promise<PhaseRecord[]> {
     const rows = await this.database.query<PhaseRow>(
       `SELECT name, position, kind, state,
               effect_key AS "effectKey",
@@ -22,10 +23,10 @@ export class RecordedPhases {
               ${milliseconds('started_at')} AS "startedAt",
               request::text AS "request",
               result::text AS "result"
-       FROM ${this.phases}
-       WHERE key_id = $1
+       FROM ${this.phases} p
+       WHERE ${isKey('p')}
        ORDER BY position`,
-      [keyId],
+      nameParameters(name),
     );
     return rows.map((row) => ({
       ...withDates(row, 'startedAt'),

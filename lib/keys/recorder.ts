@@ -7,7 +7,8 @@ import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from './refu
 import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
-import type { Ending, KeyStore, RecordedEnding } from './key-store.js';
+import type { Ending, RecordedEnding } from './key-store.js';
+import type { KeyTransitions } from './key-transitions.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
 import type { WaitingRequests } from './waiting-requests.js';
@@ -25,7 +26,7 @@ export class Recorder {
   private readonly logger = new Logger('IdempotencyModule');
 
   constructor(
-    private readonly keys: KeyStore,
+    private readonly transitions: KeyTransitions,
     private readonly batches: KeyBatches,
     private readonly leases: LeaseKeeper,
     private readonly waitingRequests: WaitingRequests,
@@ -42,13 +43,15 @@ export class Recorder {
     attempt.recording = true;
     try {
       if (!attempt.began) {
-        await this.insist(attempt, () => this.keys.giveBack(attempt));
+        await this.insist(attempt, () => this.transitions.giveBack(attempt));
         return { final: false, expiresAt: null };
       }
       if (attempt.leftToWorker) {
         const { maxRunTime } = attempt.policy;
         const operation = { ...attempt.operation!, maxRunTime };
-        const left = await this.insist(attempt, () => this.keys.park(attempt, operation));
+        const left = await this.insist(attempt, () =>
+          this.transitions.leaveToWorker(attempt, operation),
+        );
         if (!left) throw leaseLost();
         this.wakeWorkers();
         return { final: false, leftToWorker: true, expiresAt: null };
@@ -103,8 +106,7 @@ export function endingOf(
   }
   if (attempt.policy.isFinal({ status, error: attempt.error })) {
     return {
-      id: attempt.id,
-      owner: attempt.owner,
+      ...nameOfAttempt(attempt),
       status: 'completed',
       responseStatus: status,
       responseHeaders: pickHeaders(observed.headers),
@@ -120,14 +122,17 @@ export function endingOf(
   return open(attempt, unknown ? 'unknown' : retryable, `http_${status}`);
 }
 
+function nameOfAttempt({ scope, endpoint, key, owner }: Attempt) {
+  return { scope, endpoint, key, owner };
+}
+
 function open(
   attempt: Attempt,
   status: 'failed_retryable' | 'performed' | 'unknown',
   errorCode: ErrorCode,
 ): Ending {
   return {
-    id: attempt.id,
-    owner: attempt.owner,
+    ...nameOfAttempt(attempt),
     status,
     responseStatus: null,
     responseHeaders: null,

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
-import type { KeyStore, Reservation } from './key-store.js';
+import type { Reservation } from './key-store.js';
+import type { KeyTransitions } from './key-transitions.js';
 import { persist } from '../postgres/retries.js';
 
 const logger = new Logger('IdempotencyModule');
@@ -14,7 +15,7 @@ const logger = new Logger('IdempotencyModule');
  * lease, a retry would find a dead attempt and an unknown outcome.
  */
 export async function releaseReservation(
-  keys: KeyStore,
+  keys: KeyTransitions,
   reservation: Reservation,
   unsure: readonly Promise<unknown>[],
 ): Promise<void> {

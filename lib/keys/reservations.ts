@@ -14,7 +14,8 @@ import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
 import type { ReplayCache } from './replay-cache.js';
 import type { KeyBatches } from './key-batches.js';
-import type { FoundKey, KeyStore, Reservation } from './key-store.js';
+import type { FoundKey, Reservation } from './key-store.js';
+import type { KeyTransitions } from './key-transitions.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
 import type { KeyedRequest } from '../request/request-reader.js';
@@ -50,7 +51,7 @@ export class Reservations {
   private closed = false;
 
   constructor(
-    private readonly keys: KeyStore,
+    private readonly transitions: KeyTransitions,
     private readonly batches: KeyBatches,
     private readonly replays: ReplayCache,
     private readonly phases: RecordedPhases,
@@ -113,7 +114,7 @@ export class Reservations {
       this.leases.decided();
       // Nobody will run what they took: it must not be left to lapse into an unknown outcome.
       const taken = decision?.kind !== 'run' && claim.unsure.length > 0;
-      if (taken) void releaseReservation(this.keys, reservation, claim.unsure);
+      if (taken) void releaseReservation(this.transitions, reservation, claim.unsure);
     }
     const reached = decision.kind === 'run' && faultPoint('reserved', decision.attempt);
     if (reached) await mortal(() => reached);
@@ -128,7 +129,7 @@ export class Reservations {
       case 'ours':
         return this.goOn(key, claim);
       case 'forget':
-        return this.keys.forget(key.id).then(() => undefined);
+        return this.transitions.forget(key).then(() => undefined);
       case 'resume':
         return this.resume(key, claim);
       case 'running':
@@ -139,16 +140,16 @@ export class Reservations {
   }
 
   private async goOn(key: FoundKey, claim: Claim): Promise<Decision> {
-    const phases = key.attempt > 1 ? await this.phases.of(key.id) : NO_PHASES;
+    const phases = key.attempt > 1 ? await this.phases.of(key) : NO_PHASES;
     return run(claim, { ...key, number: key.attempt }, phases);
   }
 
   private async resume(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
     const { policy, reservation } = claim;
-    const phases = await this.phases.of(key.id);
+    const phases = await this.phases.of(key);
     const why = whyNotResumable(key, phases, policy);
     if (why !== undefined) {
-      const declared = await this.keys.declareUnknown(key, why);
+      const declared = await this.transitions.declareUnknown(key, why);
       if (declared === 'changed') {
         this.logger.warn(`Idempotency key ${key.id} is ${why}: its outcome is unknown.`);
       }
@@ -159,7 +160,7 @@ export class Reservations {
     }
     this.assertOpen();
     const { owner, lease } = reservation;
-    const taken = await this.take(claim, () => this.keys.takeOver(key, owner, lease));
+    const taken = await this.take(claim, () => this.transitions.takeOver(key, owner, lease));
     if (taken === 'locked') return this.locked(key, claim);
     return taken === 'changed'
       ? run(claim, { ...key, number: key.attempt + 1 }, phases)
@@ -168,7 +169,7 @@ export class Reservations {
 
   /** A worker died with it. Another one goes on; the client has nothing to do but to ask. */
   private async leaveToWorkers(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
-    const released = await this.keys.release(key);
+    const released = await this.transitions.release(key);
     if (released === 'changed') this.wakeWorkers();
     return released === 'locked' ? this.locked(key, claim) : undefined;
   }

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '../response/client.js';
-import { KeyStore } from './key-store.js';
+import type { KeyName } from '../schema/key-name.js';
+import { LeaseStore } from './lease-store.js';
 
 /** Across processes there is only the database to ask: often at first, then calmer. */
 const FIRST_LOOK = 10;
 const SLOWEST_LOOK = 100;
 
-interface Watched {
-  id: string;
+interface Watched extends KeyName {
   owner: string;
   waiting: Set<() => void>;
 }
@@ -24,7 +24,7 @@ export class WaitingRequests {
   private looking = false;
   private interval = FIRST_LOOK;
 
-  constructor(private readonly store: KeyStore) {}
+  constructor(private readonly store: LeaseStore) {}
 
   /** How many requests wait at the moment. */
   get waiting(): number {
@@ -37,7 +37,7 @@ export class WaitingRequests {
    * Resolves when the attempt may have ended or the client has hung up, and after
    * `timeout` at the latest.
    */
-  wait(attempt: { id: string; owner: string }, timeout: number, client?: Client): Promise<void> {
+  wait(attempt: KeyName & { owner: string }, timeout: number, client?: Client): Promise<void> {
     return new Promise((resolve) => {
       const entry = this.entry(attempt);
       const leave = () => {
@@ -67,9 +67,10 @@ export class WaitingRequests {
     for (const owner of [...this.watched.keys()]) this.wake(owner);
   }
 
-  private entry({ id, owner }: { id: string; owner: string }): Watched {
+  private entry({ scope, endpoint, key, owner }: KeyName & { owner: string }): Watched {
     let entry = this.watched.get(owner);
-    if (!entry) this.watched.set(owner, (entry = { id, owner, waiting: new Set() }));
+    if (!entry)
+      this.watched.set(owner, (entry = { scope, endpoint, key, owner, waiting: new Set() }));
     return entry;
   }
 

@@ -11,6 +11,7 @@ export type DeliveryOutcome =
 
 /** One message on its way, from its claim to the note about its end. */
 export class Delivery implements MessageLease {
+  readonly scope: string;
   readonly id: string;
   /** The transport is through with it, or is not waited for; only the record of it is missing. */
   ended = false;
@@ -22,6 +23,7 @@ export class Delivery implements MessageLease {
     readonly message: StoredMessage,
     readonly token: string,
   ) {
+    this.scope = message.scope;
     this.id = message.id;
   }
 

@@ -4,6 +4,8 @@ import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 
 export interface NewMessage {
+  /** Of the request that adds it; empty outside a request. */
+  scope: string;
   id: string;
   topic: string;
   /** JSON text. */
@@ -14,6 +16,7 @@ export interface NewMessage {
 
 /** A message as it was found in the table. */
 export interface StoredMessage {
+  scope: string;
   id: string;
   topic: string;
   /** JSON text. */
@@ -30,12 +33,20 @@ export interface StoredDeadLetter extends StoredMessage {
 
 /** The right to deliver a message now. */
 export interface MessageLease {
+  scope: string;
   id: string;
   token: string;
 }
 
-const MESSAGE = `m.id, m.topic, m.payload::text AS payload, m.ordering_key AS "orderingKey",
+const MESSAGE = `m.scope, m.id, m.topic, m.payload::text AS payload, m.ordering_key AS "orderingKey",
                  m.attempts, ${milliseconds('m.created_at')} AS "createdAt"`;
+
+/** Leases as the parameters $1 to $3. */
+const HELD = 'unnest($1::text[], $2::uuid[], $3::uuid[]) AS h (scope, id, token)';
+
+/** In SQL: two rows are the same message. */
+const SAME = (row: string, other: string) =>
+  `${row}.scope = ${other}.scope AND ${row}.id = ${other}.id`;
 
 /**
  * Every statement on `idempotency_outbox`. Those that end a delivery check its
@@ -59,10 +70,17 @@ export class OutboxStore {
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
     await tx.query(
       `WITH turn AS MATERIALIZED (SELECT ${turnOf('$4::text')})
-       INSERT INTO ${this.outbox} (id, topic, payload, ordering_key, available_at)
-       SELECT $1::uuid, $2::text, $3::json, $4::text, now() + $5::float8 * interval '1 millisecond'
+       INSERT INTO ${this.outbox} (scope, id, topic, payload, ordering_key, available_at)
+       SELECT $6::text, $1::uuid, $2::text, $3::json, $4::text, now() + $5::float8 * interval '1 millisecond'
        FROM turn`,
-      [message.id, message.topic, message.payload ?? null, message.orderingKey, message.delay],
+      [
+        message.id,
+        message.topic,
+        message.payload ?? null,
+        message.orderingKey,
+        message.delay,
+        message.scope,
+      ],
     );
   }
 
@@ -85,7 +103,7 @@ export class OutboxStore {
   ): Promise<StoredMessage[]> {
     const rows = await this.database.query<StoredMessage>(
       `WITH due AS (
-         SELECT m.id
+         SELECT m.scope, m.id
          FROM ${this.outbox} m
          LEFT JOIN LATERAL (
            SELECT f.position
@@ -105,7 +123,7 @@ export class OutboxStore {
        SET lease_token = $2, attempts = m.attempts + 1,
            available_at = now() + $3::float8 * interval '1 millisecond'
        FROM due
-       WHERE m.id = due.id
+       WHERE ${SAME('m', 'due')}
        RETURNING ${MESSAGE}`,
       [topics, token, lease, limit],
     );
@@ -120,21 +138,21 @@ export class OutboxStore {
   async renew(leases: readonly MessageLease[], lease: number): Promise<MessageLease[]> {
     return this.database.query<MessageLease>(
       `WITH held AS (
-         SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS h (id, token)
+         SELECT * FROM ${HELD}
        ), free AS (
-         SELECT m.id
-         FROM held h JOIN ${this.outbox} m ON m.id = h.id AND m.lease_token = h.token
+         SELECT m.scope, m.id
+         FROM held h JOIN ${this.outbox} m ON ${SAME('m', 'h')} AND m.lease_token = h.token
          FOR UPDATE OF m SKIP LOCKED
        ), renewed AS (
          UPDATE ${this.outbox} m
-         SET available_at = now() + $3::float8 * interval '1 millisecond'
+         SET available_at = now() + $4::float8 * interval '1 millisecond'
          FROM free
-         WHERE m.id = free.id
+         WHERE ${SAME('m', 'free')}
        )
-       SELECT h.id, h.token
-       FROM held h LEFT JOIN ${this.outbox} m ON m.id = h.id AND m.lease_token = h.token
+       SELECT h.scope, h.id, h.token
+       FROM held h LEFT JOIN ${this.outbox} m ON ${SAME('m', 'h')} AND m.lease_token = h.token
        WHERE m.id IS NULL`,
-      [leases.map((held) => held.id), leases.map((held) => held.token), lease],
+      [...held(leases), lease],
     );
   }
 
@@ -142,10 +160,10 @@ export class OutboxStore {
   async delivered(leases: readonly MessageLease[]): Promise<Set<string>> {
     const rows = await this.database.query<{ id: string }>(
       `DELETE FROM ${this.outbox} m
-       USING unnest($1::uuid[], $2::uuid[]) AS h (id, token)
-       WHERE m.id = h.id AND m.lease_token = h.token
+       USING ${HELD}
+       WHERE ${SAME('m', 'h')} AND m.lease_token = h.token
        RETURNING m.id`,
-      [leases.map((held) => held.id), leases.map((held) => held.token)],
+      held(leases),
     );
     return new Set(rows.map((row) => row.id));
   }
@@ -154,15 +172,19 @@ export class OutboxStore {
    * Tries again after a pause, or never: then it is a dead letter. False: it
    * belongs to another worker by now.
    */
-  async failed({ id, token }: MessageLease, error: string, pause: number | null): Promise<boolean> {
+  async failed(
+    { scope, id, token }: MessageLease,
+    error: string,
+    pause: number | null,
+  ): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.outbox}
-       SET lease_token = NULL, last_error = $3,
-           available_at = now() + coalesce($4::float8, 0) * interval '1 millisecond',
-           dead_at = CASE WHEN $4::float8 IS NULL THEN now() END
-       WHERE id = $1 AND lease_token = $2
+       SET lease_token = NULL, last_error = $4,
+           available_at = now() + coalesce($5::float8, 0) * interval '1 millisecond',
+           dead_at = CASE WHEN $5::float8 IS NULL THEN now() END
+       WHERE scope = $1 AND id = $2 AND lease_token = $3
        RETURNING id`,
-      [id, token, error, pause],
+      [scope, id, token, error, pause],
     );
     return rows.length === 1;
   }
@@ -172,9 +194,9 @@ export class OutboxStore {
     await this.database.query(
       `UPDATE ${this.outbox} m
        SET lease_token = NULL, available_at = now(), attempts = m.attempts - 1
-       FROM unnest($1::uuid[], $2::uuid[]) AS h (id, token)
-       WHERE m.id = h.id AND m.lease_token = h.token`,
-      [leases.map((held) => held.id), leases.map((held) => held.token)],
+       FROM ${HELD}
+       WHERE ${SAME('m', 'h')} AND m.lease_token = h.token`,
+      held(leases),
     );
   }
 
@@ -223,19 +245,27 @@ export class OutboxStore {
   async requeue(id: string): Promise<boolean> {
     const rows = await this.database.query(
       `WITH letter AS MATERIALIZED (
-         SELECT m.id, ${turnOf('m.ordering_key')}
+         SELECT m.scope, m.id, ${turnOf('m.ordering_key')}
          FROM ${this.outbox} m
          WHERE m.id = $1 AND m.dead_at IS NOT NULL
        )
        UPDATE ${this.outbox} m
        SET dead_at = NULL, attempts = 0, available_at = now(), position = DEFAULT
        FROM letter
-       WHERE m.id = letter.id AND m.dead_at IS NOT NULL
+       WHERE ${SAME('m', 'letter')} AND m.dead_at IS NOT NULL
        RETURNING m.id`,
       [id],
     );
     return rows.length === 1;
   }
+}
+
+function held(leases: readonly MessageLease[]): unknown[] {
+  return [
+    leases.map(({ scope }) => scope),
+    leases.map(({ id }) => id),
+    leases.map(({ token }) => token),
+  ];
 }
 
 /** Waits for the turn of an ordering key, and keeps it until the transaction ends. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { parseDuration, type Duration } from '../policy/duration.js';
 import { fromJson, toJson } from '../schema/json.js';
+import { requestContext } from '../phases/request-context.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
 import type { CommitWatch } from './commit-watch.js';
 import type { OutboxStore } from './outbox-store.js';
@@ -70,6 +71,7 @@ export class Outbox {
     // Before the statement: a transaction that ends meanwhile wakes for nothing at worst.
     this.commits.expect(queryRunner);
     await this.store.add(tx, {
+      scope: requestContext.current?.attempt?.scope ?? '',
       id,
       topic,
       payload: toJson(payload, `The payload of a message for "${topic}"`),

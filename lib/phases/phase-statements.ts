@@ -1,11 +1,14 @@
 // The statement of every phase.
-import { givenRows, type GivenColumns, type Rows } from '../postgres/parameter-rows.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
+import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
 import { milliseconds } from '../postgres/times.js';
+import { NAME } from '../schema/key-name.js';
 
 /** What an entry is given, in the order of the parameters. */
-const ENTRY: GivenColumns = {
-  id: 'bigint',
+const ENTRY = {
+  scope: 'text',
+  endpoint: 'text',
+  key: 'text',
   owner: 'uuid',
   lease: 'float8',
   operation: 'text',
@@ -26,7 +29,7 @@ const ENTRY: GivenColumns = {
 /**
  * Records entries of phases: the intent of a foreign call, or how a phase ended.
  *
- * The fence comes first. It touches the rows of the keys by id, owner and status,
+ * The fence comes first. It touches the rows of the keys by name, owner and status,
  * and renews their leases: an attempt that lost its key writes nothing. The first
  * entry of a resumable operation stores what a worker needs to go on, and only a
  * finished phase is a recovery point.
@@ -40,27 +43,43 @@ const ENTRY: GivenColumns = {
  * @param inTransaction of the user's: its waits for locks are not ours to bound
  */
 export function recordSql(keys: string, phases: string, rows: Rows, inTransaction = false): string {
+  const e = new GivenRows(rows, ENTRY, 'e');
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
+  const state = e.of('state');
+  // Not the start of the transaction, which is the user's and may be long.
+  const time = 'statement_timestamp()';
+  const values = [
+    e.of('name'),
+    e.of('position'),
+    e.of('kind'),
+    state,
+    e.of('attempt'),
+    e.of('effect_key'),
+    e.of('in_doubt'),
+    `${time} + ${e.of('key_valid_for')} * interval '1 millisecond'`,
+    `${e.of('request')}::json`,
+    `${e.of('result')}::json`,
+    time,
+    `CASE WHEN ${state} <> 'intended' THEN ${time} END`,
+  ];
   return `WITH fence AS (
       UPDATE ${keys} k
-      SET locked_until = clock_timestamp() + e.lease * interval '1 millisecond',
-          operation = coalesce(k.operation, e.operation), input = coalesce(k.input, e.input::json),
-          lease_ms = CASE WHEN e.operation IS NOT NULL THEN e.lease ELSE k.lease_ms END,
-          max_run_time_ms = CASE WHEN e.operation IS NOT NULL THEN e.max_run_time ELSE k.max_run_time_ms END,
-          recovery_point = CASE WHEN e.state = 'finished' THEN e.name ELSE k.recovery_point END
-      FROM ${givenRows(rows, ENTRY, 'e')}
-      WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}k.id = e.id AND k.owner = e.owner
-        AND k.status = 'in_progress'
-      RETURNING e.*
+      SET locked_until = ${time} + ${e.of('lease')} * interval '1 millisecond',
+          operation = coalesce(k.operation, ${e.of('operation')}),
+          input = coalesce(k.input, ${e.of('input')}::json),
+          lease_ms = CASE WHEN ${e.of('operation')} IS NOT NULL THEN ${e.of('lease')} ELSE k.lease_ms END,
+          max_run_time_ms =
+            CASE WHEN ${e.of('operation')} IS NOT NULL THEN ${e.of('max_run_time')} ELSE k.max_run_time_ms END,
+          recovery_point = CASE WHEN ${state} = 'finished' THEN ${e.of('name')} ELSE k.recovery_point END
+      ${e.from}
+      WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}k.scope = ${e.of('scope')}
+        AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
+        AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
+      RETURNING k.scope, k.endpoint, k.key, ${values.map((value, index) => `${value} AS ${COLUMNS[index]}`).join()}
     )
-    INSERT INTO ${phases} AS p
-      (key_id, name, position, kind, state, attempt,
-       effect_key, in_doubt, key_valid_until, request, result, finished_at)
-    SELECT id, name, position, kind, state, attempt, effect_key, in_doubt,
-           clock_timestamp() + key_valid_for * interval '1 millisecond', request::json, result::json,
-           CASE WHEN state <> 'intended' THEN clock_timestamp() END
-    FROM fence
-    ON CONFLICT (key_id, name) DO UPDATE
+    INSERT INTO ${phases} AS p (${NAME}, ${COLUMNS.join()})
+    SELECT ${NAME}, ${COLUMNS.join()} FROM fence
+    ON CONFLICT (${NAME}, name) DO UPDATE
       SET state = excluded.state, attempt = excluded.attempt,
           in_doubt = coalesce(excluded.in_doubt, p.in_doubt),
           started_at = CASE WHEN excluded.state = 'intended' THEN excluded.started_at ELSE p.started_at END,
@@ -69,6 +88,22 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
           result = excluded.result, finished_at = excluded.finished_at
       WHERE p.state IN ('intended', 'withdrawn')
         OR (p.state = 'reconciled' AND excluded.state <> 'intended')
-    RETURNING key_id AS "keyId", attempt,
+    RETURNING ${NAME}, attempt,
       CASE WHEN state = 'intended' THEN ${milliseconds('started_at')} END AS "startedAt"`;
 }
+
+/** Of a phase, behind the name of its key; in the order of the values above. */
+const COLUMNS = [
+  'name',
+  'position',
+  'kind',
+  'state',
+  'attempt',
+  'effect_key',
+  'in_doubt',
+  'key_valid_until',
+  'request',
+  'result',
+  'started_at',
+  'finished_at',
+];

@@ -6,6 +6,14 @@ import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { UnrecordedEnd } from './phase-journal.js';
 import { withDates } from '../postgres/times.js';
+import {
+  isKey,
+  NAME,
+  nameColumns,
+  nameOf,
+  nameParameters,
+  type KeyName,
+} from '../schema/key-name.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import { recordSql } from './phase-statements.js';
 
@@ -53,7 +61,7 @@ export interface RecordedEntry {
 
 /**
  * Every statement on `idempotency_phases`. Writes carry the fence: they touch
- * the key's row by id, owner and status, and without it nothing is written.
+ * the key's row by name, owner and status, and without it nothing is written.
  */
 @Injectable()
 export class PhaseStore {
@@ -83,11 +91,13 @@ export class PhaseStore {
       parametersFor(count, entryParameters(entries)),
       'urgent',
     );
-    const recorded = new Map(rows.map((row) => [row.keyId, row]));
+    const recorded = new Map(rows.map((row) => [nameOf(row), row]));
     // Of two attempts of one key, one has lost its lease.
     return entries.map(({ attempt }) => {
-      const row = recorded.get(attempt.id);
-      return row?.attempt === attempt.number ? withDates(row, 'startedAt') : undefined;
+      const row = recorded.get(nameOf(attempt));
+      if (row?.attempt !== attempt.number) return undefined;
+      const { startedAt } = withDates(row, 'startedAt');
+      return { startedAt };
     });
   }
 
@@ -118,23 +128,23 @@ export class PhaseStore {
   ): Promise<boolean> {
     const rows = await this.database.query(
       `WITH fence AS (
-         UPDATE ${this.keys}
+         UPDATE ${this.keys} k
          SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
              expires_at = now() + (expires_at - coalesce(completed_at, created_at))
-         WHERE id = $1 AND owner = $2 AND status = 'in_progress'
-         RETURNING id, operation
+         WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress'
+         RETURNING ${NAME}, operation
        ), ended AS (
          UPDATE ${this.phases} p
-         SET state = $7, result = $8::json, attempt = $4, finished_at = clock_timestamp()
-         FROM fence
-         WHERE p.key_id = fence.id AND p.name = $6 AND p.state = 'intended'
+         SET state = $9, result = $10::json, attempt = $6, finished_at = statement_timestamp()
+         WHERE ${isKey('p')} AND p.name = $8 AND p.state = 'intended' AND EXISTS (SELECT FROM fence)
        )
-       INSERT INTO ${this.phases} (key_id, name, position, kind, state, attempt, result, finished_at)
-       SELECT id, 'operation:' || operation, ${LAST_POSITION}, 'operation', $3, $4, $5::json, clock_timestamp()
+       INSERT INTO ${this.phases} (${NAME}, name, position, kind, state, attempt, result, finished_at)
+       SELECT ${NAME}, 'operation:' || operation, ${LAST_POSITION}, 'operation', $5, $6, $7::json,
+              statement_timestamp()
        FROM fence
-       RETURNING key_id`,
+       RETURNING name`,
       [
-        attempt.id,
+        ...nameParameters(attempt),
         attempt.owner,
         outcome.state,
         attempt.number,
@@ -152,29 +162,27 @@ export class PhaseStore {
    * the lock waits until the transaction that may still be committing is over.
    */
   async endOf(attempt: Attempt, name: string): Promise<{ result: string | undefined } | undefined> {
-    await this.database.query(`SELECT id FROM ${this.keys} WHERE id = $1 FOR NO KEY UPDATE`, [
-      attempt.id,
-    ]);
+    await this.database.query(
+      `SELECT FROM ${this.keys} k WHERE ${isKey('k')} FOR NO KEY UPDATE`,
+      nameParameters(attempt),
+    );
     const [row] = await this.database.query<{ result: string | null }>(
-      `SELECT result::text AS "result" FROM ${this.phases}
-       WHERE key_id = $1 AND name = $2 AND attempt = $3 AND state NOT IN ('intended', 'reconciled')`,
-      [attempt.id, name, attempt.number],
+      `SELECT result::text AS "result" FROM ${this.phases} p
+       WHERE ${isKey('p')} AND name = $4 AND attempt = $5 AND state NOT IN ('intended', 'reconciled')`,
+      [...nameParameters(attempt), name, attempt.number],
     );
     return row && { result: row.result ?? undefined };
   }
 }
 
-interface RecordedRow extends RecordedEntry {
-  keyId: string;
+interface RecordedRow extends RecordedEntry, KeyName {
   attempt: number;
 }
-
-/** SQL's NULL is the one way to store `undefined`. */
 
 /** In the order of ENTRY in phase-statements.ts. */
 function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
   return [
-    entries.map(({ attempt }) => attempt.id),
+    ...nameColumns(entries.map(({ attempt }) => attempt)),
     entries.map(({ attempt }) => attempt.owner),
     entries.map(({ attempt }) => attempt.lease),
     entries.map(({ attempt }) => attempt.operation?.name ?? null),

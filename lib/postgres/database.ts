@@ -33,6 +33,8 @@ export class Database {
     private readonly schema?: string,
     /** Whether statements may stay on a connection, prepared. */
     private prepares = false,
+    /** Whether the tables are distributed over several nodes, by scope. */
+    readonly distributed = false,
   ) {
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);

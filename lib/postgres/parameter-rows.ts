@@ -1,28 +1,52 @@
 /** A statement for one row takes plain values: the database then has a third less to do. */
 export type Rows = 'one' | 'many';
 
-/** Names and types of what a statement is given, in the order of its parameters. */
-export type GivenColumns = Readonly<Record<string, string>>;
-
 /**
- * The parameters of a statement as a table: of plain values, or of arrays.
- *
- * PostgreSQL cannot know how many rows the arrays of a prepared statement will
- * have. It guesses ten, and with ten to look up it would rather read all of a
- * small table, and go on doing so while the table grows. Behind a LIMIT that it
- * does not know either, it counts on one row, and uses the index from the start.
- *
- * @param after how many parameters come before
+ * What a statement is given, with the names and types of its parameters in their
+ * order: one row of plain parameters, or a table made of one array per column.
  */
-export function givenRows(rows: Rows, columns: GivenColumns, alias: string, after = 0): string {
-  const names = Object.keys(columns);
-  const list = rows === 'many' ? '[]' : '';
-  const values = names.map((name, index) => `$${after + index + 1}::${columns[name]}${list}`);
-  const given =
-    rows === 'many'
-      ? `SELECT * FROM unnest(${values.join()}) LIMIT cardinality(${values[0]})`
-      : `VALUES (${values.join()})`;
-  return `(${given}) AS ${alias} (${names.join()})`;
+export class GivenRows<Column extends string> {
+  private readonly names: Column[];
+
+  /**
+   * @param alias of the table
+   * @param after how many parameters come before
+   */
+  constructor(
+    private readonly rows: Rows,
+    private readonly types: Readonly<Record<Column, string>>,
+    private readonly alias: string,
+    private readonly after = 0,
+  ) {
+    this.names = Object.keys(types) as Column[];
+  }
+
+  /**
+   * A value, in SQL. Of one row it is the parameter itself, so that a planner sees
+   * which key a statement is about.
+   */
+  of(name: Column): string {
+    return this.rows === 'one' ? this.parameter(name) : `${this.alias}.${name}`;
+  }
+
+  /**
+   * The table as a FROM clause; empty for one row.
+   *
+   * PostgreSQL cannot know how many rows the arrays of a prepared statement will
+   * have. It guesses ten, and with ten to look up it would rather read all of a
+   * small table, and go on doing so while the table grows. Behind a LIMIT that it
+   * does not know either, it counts on one row, and uses the index from the start.
+   */
+  get from(): string {
+    if (this.rows === 'one') return '';
+    const arrays = this.names.map((name) => this.parameter(name));
+    return `FROM (SELECT * FROM unnest(${arrays.join()}) LIMIT cardinality(${arrays[0]})) AS ${this.alias} (${this.names.join()})`;
+  }
+
+  private parameter(name: Column): string {
+    const position = this.after + this.names.indexOf(name) + 1;
+    return `$${position}::${this.types[name]}${this.rows === 'many' ? '[]' : ''}`;
+  }
 }
 
 /** Parameters for many rows, one array for each column, as those of `rows`. */

@@ -4,6 +4,7 @@ import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 import type { SeenKey } from '../keys/seen-key.js';
 import { SEEN } from '../keys/seen-key.js';
+import { isKey, nameParameters, sameKey } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import { sqlCode, type ErrorCode } from '../schema/error-code.js';
 import type { PhaseState } from '../schema/phase-record.js';
@@ -13,9 +14,6 @@ import type { ResolvedPhase } from './resolved-phase.js';
 
 /** A key as a decision found it, with the phase that it is about. */
 export interface SeenState extends SeenKey {
-  scope: string;
-  endpoint: string;
-  key: string;
   status: KeyStatus;
   lastErrorCode: ErrorCode | null;
   phase: string | null;
@@ -49,12 +47,12 @@ interface AuditEntry extends Actor {
  * The state that the decision was based on. Whatever happens to a key changes its
  * owner, attempt, lease or status; and nobody touches a key that runs.
  */
-const FENCE = `k.id = $1 AND k.owner = $2 AND k.attempt = $3 AND k.status = $4
-  AND extract(epoch FROM k.locked_until) = $5::numeric
+const FENCE = `${isKey('k')} AND k.owner = $4 AND k.attempt = $5 AND k.status = $6
+  AND extract(epoch FROM k.locked_until) = $7::numeric
   AND (k.status <> 'in_progress' OR k.locked_until <= now())`;
 
 /** Those of the fence and of the audit come first. */
-const FIRST_PARAMETER = 15;
+const FIRST_PARAMETER = 14;
 
 /** The operator's writes: one statement each, fenced, with its audit entry in it. */
 @Injectable()
@@ -88,7 +86,7 @@ export class ResolutionStore {
       SeenForDecision & { phase: string; phaseState: PhaseState }
     >(
       `SELECT ${COLUMNS}, p.name AS phase, p.state AS "phaseState", p.effect_key AS "effectKey"
-       FROM ${this.phases} p JOIN ${this.keys} k ON k.id = p.key_id
+       FROM ${this.phases} p JOIN ${this.keys} k ON ${sameKey('k', 'p')}
        WHERE p.effect_key = $1`,
       [effectKey],
     );
@@ -118,9 +116,8 @@ export class ResolutionStore {
       [seen.phase, seen.phaseState, resolved.state, resolved.result ?? null],
       `, resolved_phase AS (
          UPDATE ${this.phases} p
-         SET state = ${state}, result = ${result}::json, finished_at = clock_timestamp()
-         FROM changed
-         WHERE p.key_id = changed.id AND p.name = ${name} AND p.state = ${from}
+         SET state = ${state}, result = ${result}::json, finished_at = statement_timestamp()
+         WHERE ${isKey('p')} AND EXISTS (SELECT FROM changed) AND p.name = ${name} AND p.state = ${from}
        )`,
     );
   }
@@ -181,7 +178,7 @@ export class ResolutionStore {
       { ...actor, action: 'expire', after: stateAfter(seen, 'expired', null) },
       `UPDATE ${this.keys} k SET ${TOMBSTONE} WHERE ${FENCE}`,
       [],
-      `, forgotten AS (DELETE FROM ${this.phases} p USING changed WHERE p.key_id = changed.id)`,
+      `, forgotten AS (DELETE FROM ${this.phases} p WHERE ${isKey('p')} AND EXISTS (SELECT FROM changed))`,
     );
   }
 
@@ -206,18 +203,15 @@ export class ResolutionStore {
     const rows = await this.database.query(
       `WITH changed AS (${change} RETURNING k.id)${also}
        INSERT INTO ${this.audit} (key_id, scope, endpoint, key, effect_key, action, who, why, before, after)
-       SELECT id, $6, $7, $8, $9::uuid, $10, $11, $12, $13::json, $14::json
+       SELECT id, $1, $2, $3, $8::uuid, $9, $10, $11, $12::json, $13::json
        FROM changed
        RETURNING id`,
       [
-        seen.id,
+        ...nameParameters(seen),
         seen.owner,
         seen.attempt,
         seen.status,
         seen.lockedUntil,
-        seen.scope,
-        seen.endpoint,
-        seen.key,
         seen.effectKey,
         entry.action,
         entry.who,
@@ -231,7 +225,7 @@ export class ResolutionStore {
   }
 }
 
-const COLUMNS = `${SEEN}, k.scope, k.endpoint, k.key, k.last_error_code AS "lastErrorCode", k.operation,
+const COLUMNS = `${SEEN}, k.last_error_code AS "lastErrorCode", k.operation,
   k.recovery_point AS "recoveryPoint",
   k.locked_until <= now() AS lapsed`;
 

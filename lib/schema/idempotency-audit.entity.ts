@@ -1,21 +1,21 @@
-import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 
 /**
  * What somebody decided about a key: who, what, why, and what it changed. It
- * points to the key by number only, without a foreign key, because it has to
+ * points to the key by its id only, without a foreign key, because it has to
  * outlive the key; no job removes it.
  */
 @Entity('idempotency_audit')
-@Index(['keyId'])
+@Index(['scope', 'keyId'])
 export class IdempotencyAudit {
+  @PrimaryColumn('text', { name: 'scope' })
+  scope!: string;
+
   @PrimaryGeneratedColumn('identity', { name: 'id', type: 'bigint', generatedIdentity: 'ALWAYS' })
   id!: string;
 
   @Column('bigint', { name: 'key_id' })
   keyId!: string;
-
-  @Column('text', { name: 'scope' })
-  scope!: string;
 
   @Column('text', { name: 'endpoint' })
   endpoint!: string;

@@ -1,4 +1,5 @@
-import { Check, Column, Entity, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
+import { IdentityColumn } from './identity-column.js';
 import type { KeyStatus } from './key-status.js';
 
 /**
@@ -12,7 +13,7 @@ import type { KeyStatus } from './key-status.js';
  * `entityPrefix` can stand beside these.
  */
 @Entity('idempotency_keys')
-@Unique(['scope', 'endpoint', 'key'])
+@Unique(['id'])
 @Index(['expiresAt'])
 @Index(['resumeAfter'], { where: 'resume_after IS NOT NULL' })
 @Index(['reconcileAfter'], {
@@ -23,18 +24,21 @@ import type { KeyStatus } from './key-status.js';
   `status = ANY ('{pending,in_progress,performed,completed,failed_retryable,unknown,expired}')`,
 )
 export class IdempotencyKey {
-  /** May be referenced by your own tables, with ON DELETE SET NULL. */
-  @PrimaryGeneratedColumn('identity', { name: 'id', type: 'bigint', generatedIdentity: 'ALWAYS' })
+  /**
+   * One opaque value for people, URLs and your own tables, which may reference it
+   * with ON DELETE SET NULL (`@JoinColumn({ referencedColumnName: 'id' })`).
+   */
+  @IdentityColumn('id')
   id!: string;
 
-  @Column('text', { name: 'scope' })
+  @PrimaryColumn('text', { name: 'scope' })
   scope!: string;
 
   /** Method and route pattern with `keyspace: 'endpoint'`, otherwise empty. */
-  @Column('text', { name: 'endpoint', default: '' })
+  @PrimaryColumn('text', { name: 'endpoint', default: '' })
   endpoint!: string;
 
-  @Column('text', { name: 'key' })
+  @PrimaryColumn('text', { name: 'key' })
   key!: string;
 
   @Column('bytea', { name: 'fingerprint' })

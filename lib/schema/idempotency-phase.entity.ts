@@ -15,10 +15,13 @@ import type { InDoubt, PhaseKind, PhaseState } from './phase-record.js';
 export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecorator {
   return (target, property) => {
     ManyToOne(key, { onDelete: 'CASCADE' })(target, property as string);
-    JoinColumn({ name: 'key_id', foreignKeyConstraintName: 'fk_idempotency_phases_key' })(
-      target,
-      property as string,
-    );
+    JoinColumn(
+      ['scope', 'endpoint', 'key'].map((column) => ({
+        name: column,
+        referencedColumnName: column,
+        foreignKeyConstraintName: 'fk_idempotency_phases_key',
+      })),
+    )(target, property as string);
   };
 }
 
@@ -31,8 +34,14 @@ export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecor
 )
 @Index(['effectKey'], { where: 'effect_key IS NOT NULL' })
 export class IdempotencyPhase {
-  @PrimaryColumn('bigint', { name: 'key_id' })
-  keyId!: string;
+  @PrimaryColumn('text', { name: 'scope' })
+  scope!: string;
+
+  @PrimaryColumn('text', { name: 'endpoint' })
+  endpoint!: string;
+
+  @PrimaryColumn('text', { name: 'key' })
+  key!: string;
 
   /** The recovery point that this phase leads to. */
   @PrimaryColumn('text', { name: 'name' })
@@ -75,7 +84,7 @@ export class IdempotencyPhase {
   @Column('json', { name: 'result', nullable: true })
   result!: unknown;
 
-  @Column('timestamptz', { name: 'started_at', default: () => 'clock_timestamp()' })
+  @Column('timestamptz', { name: 'started_at', default: () => 'statement_timestamp()' })
   startedAt!: Date;
 
   @Column('timestamptz', { name: 'finished_at', nullable: true })

@@ -3,10 +3,15 @@ import { Column, Entity, Generated, Index, PrimaryColumn } from 'typeorm';
 /** A message that was committed together with business data and waits for its delivery. */
 @Entity('idempotency_outbox')
 @Index(['availableAt', 'position'], { where: 'dead_at IS NULL' })
+@Index(['deadAt'], { where: 'dead_at IS NOT NULL' })
 @Index(['orderingKey', 'position'], {
   where: 'ordering_key IS NOT NULL AND dead_at IS NULL',
 })
 export class OutboxMessage {
+  /** The scope of the request that added it; empty outside a request. */
+  @PrimaryColumn('text', { name: 'scope', default: '' })
+  scope!: string;
+
   /** Stays the same over all deliveries: the effect key for whatever the handler calls. */
   @PrimaryColumn('uuid', { name: 'id' })
   id!: string;

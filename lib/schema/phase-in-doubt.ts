@@ -1,4 +1,5 @@
 import { milliseconds } from '../postgres/times.js';
+import { sameKey } from './key-name.js';
 
 /**
  * The foreign call of key `k` that was begun and has no outcome, as a subquery.
@@ -8,7 +9,7 @@ export function phaseInDoubt(phases: string): string {
   return `SELECT p.name AS phase, p.effect_key AS "effectKey", p.request::text AS request,
                  ${milliseconds('p.started_at')} AS "startedAt"
           FROM ${phases} p
-          WHERE p.key_id = k.id AND p.state = 'intended'
+          WHERE ${sameKey('p', 'k')} AND p.state = 'intended'
           ORDER BY p.position
           LIMIT 1`;
 }

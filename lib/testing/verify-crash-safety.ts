@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { INestApplication } from '@nestjs/common';
 import { observeFaultPoints, SimulatedCrash, type FaultPoint } from '../faults/fault-points.js';
 import { IdempotencySettings } from '../idempotency.settings.js';
-import { KeyStore } from '../keys/key-store.js';
+import { LeaseStore } from '../keys/lease-store.js';
 import { sameShape } from './answers.js';
 import type {
   CrashSafetyOptions,
@@ -32,8 +32,8 @@ export async function verifyCrashSafety(
 ): Promise<CrashSafetyReport> {
   const settings = app.get(IdempotencySettings, { strict: false });
   const client = await KitClient.of(app, settings.header);
-  const keys = app.get(KeyStore, { strict: false });
-  const kit = new CrashSafety(client, keys, request, options);
+  const leases = app.get(LeaseStore, { strict: false });
+  const kit = new CrashSafety(client, leases, request, options);
 
   const undisturbed = await kit.run(undefined);
   const points = undisturbed.points;
@@ -53,7 +53,7 @@ export async function verifyCrashSafety(
 class CrashSafety {
   constructor(
     private readonly client: KitClient,
-    private readonly keys: KeyStore,
+    private readonly leases: LeaseStore,
     private readonly request: CrashSafetyRequest,
     private readonly options: CrashSafetyOptions,
   ) {}
@@ -83,7 +83,7 @@ class CrashSafety {
         if (!died) throw error;
         return undefined;
       });
-      if (died) await this.keys.lapse(died.keyId);
+      if (died) await this.leases.lapse(died.keyId);
       const most = 1 + (this.options.retries ?? 10);
       while (!last?.final && !last?.unknown && requests < most) {
         last = await this.client.send(this.request, key);

@@ -46,7 +46,11 @@ export class Ride {
   idempotencyKeyId!: string | null;
 
   @ManyToOne(() => IdempotencyKey, { onDelete: 'SET NULL' })
-  @JoinColumn({ name: 'idempotency_key_id', foreignKeyConstraintName: 'fk_rides_idempotency_key' })
+  @JoinColumn({
+    name: 'idempotency_key_id',
+    referencedColumnName: 'id',
+    foreignKeyConstraintName: 'fk_rides_idempotency_key',
+  })
   idempotencyKey?: Relation<IdempotencyKey>;
 
   @Column('timestamptz', { name: 'created_at', default: () => 'now()' })

@@ -28,9 +28,12 @@ describe('A row that the database refuses', () => {
     const reservation = reservationOf(key);
     const result = await batches.reserve(reservation);
     if (result.kind !== 'reserved') throw new Error(`${key} is ${result.kind}`);
+    const { scope, endpoint, owner } = reservation;
     return {
-      id: result.id,
-      owner: reservation.owner,
+      scope,
+      endpoint,
+      key,
+      owner,
       status: 'completed',
       responseStatus: 201,
       responseHeaders: { 'x-note': header },

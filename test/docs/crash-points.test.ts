@@ -62,8 +62,8 @@ forEachPlatform((platform) => {
       const row = await keyRow(app.database, key);
       expect(row).toMatchObject({ status, recovery_point: recoveryPoint });
       const [phase] = await app.database.query(
-        `SELECT state FROM idempotency_phases WHERE key_id = $1 AND name = 'charge_created'`,
-        [row.id],
+        `SELECT state FROM idempotency_phases WHERE key = $1 AND name = 'charge_created'`,
+        [key],
       );
       expect(phase?.state ?? 'none').toBe(charge);
 

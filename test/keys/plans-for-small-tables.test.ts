@@ -11,7 +11,7 @@ import { planOf, readsOf } from '../support/plans.js';
 // hundred times slower than the index a minute later.
 const KEYS = 'idempotency_keys';
 const PHASES = 'idempotency_phases';
-const PRIMARY_KEY = new DefaultNamingStrategy().primaryKeyName(KEYS, ['id']);
+const PRIMARY_KEY = new DefaultNamingStrategy().primaryKeyName(KEYS, ['scope', 'endpoint', 'key']);
 
 let database: TestDatabase;
 let connection: PoolClient;

@@ -1,22 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Failed } from '../../lib/postgres/batcher.js';
-import type { Ending, FoundKey, KeyStore, Reservation } from '../../lib/keys/key-store.js';
+import type { Ending, FoundKey, Reservation } from '../../lib/keys/key-store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { writtenRow } from '../support/written-row.js';
 
 /** What the stalled attempt knows, from the time when it owned the key. */
 interface Stale {
-  id: string;
   reservation: Reservation;
   seen: FoundKey;
 }
 
-function ended({ id, reservation }: Stale, status: Ending['status']): Ending {
+function ended({ reservation }: Stale, status: Ending['status']): Ending {
+  const { scope, endpoint, key, owner } = reservation;
   return {
-    id,
-    owner: reservation.owner,
+    scope,
+    endpoint,
+    key,
+    owner,
     status,
     responseStatus: 201,
     responseHeaders: {},
@@ -28,33 +30,33 @@ function ended({ id, reservation }: Stale, status: Ending['status']): Ending {
 }
 
 /** Every write after the reservation, with what tells the attempt that it came too late. */
-const WRITES: Record<string, (store: KeyStore, stale: Stale) => Promise<void>> = {
-  async complete(store, stale) {
+const WRITES: Record<string, (keys: OpenKeyStore, stale: Stale) => Promise<void>> = {
+  async complete({ store }, stale) {
     expect((await store.finish([ended(stale, 'completed')])).size).toBe(0);
   },
-  async 'end as retryable'(store, stale) {
+  async 'end as retryable'({ store }, stale) {
     expect((await store.finish([ended(stale, 'failed_retryable')])).size).toBe(0);
   },
-  async 'end as unknown'(store, stale) {
+  async 'end as unknown'({ store }, stale) {
     expect((await store.finish([ended(stale, 'unknown')])).size).toBe(0);
   },
-  async 'give back'(store, { reservation }) {
-    await store.giveBack(reservation);
+  async 'give back'({ transitions }, { reservation }) {
+    await transitions.giveBack(reservation);
   },
-  async renew(store, { id, reservation: { owner, lease } }) {
-    expect(await store.renew([{ id, owner, lease }])).toEqual([owner]);
+  async renew({ leases }, { reservation }) {
+    expect(await leases.renew([reservation])).toEqual([reservation.owner]);
   },
-  async 'let go'(store, { id, reservation: { owner } }) {
-    await store.letGo([{ id, owner }]);
+  async 'let go'({ leases }, { reservation }) {
+    await leases.letGo([reservation]);
   },
-  async 'take over'(store, { seen }) {
-    expect(await store.takeOver(seen, randomUUID(), 30_000)).toBe('outdated');
+  async 'take over'({ transitions }, { seen }) {
+    expect(await transitions.takeOver(seen, randomUUID(), 30_000)).toBe('outdated');
   },
-  async 'declare unknown'(store, { seen }) {
-    await store.declareUnknown(seen, 'abandoned');
+  async 'declare unknown'({ transitions }, { seen }) {
+    await transitions.declareUnknown(seen, 'abandoned');
   },
-  async forget(store, { id }) {
-    await store.forget(id);
+  async forget({ transitions }, { seen }) {
+    await transitions.forget(seen);
   },
 };
 
@@ -73,17 +75,16 @@ describe('A write of an attempt that was replaced', () => {
   beforeEach(() => database.query('DELETE FROM idempotency_keys'));
 
   /** One attempt lapsed and another one took the key over; both stories so far are real statements. */
-  async function replace(): Promise<{ stale: Stale; successor: { id: string; owner: string } }> {
-    const { store } = keys;
+  async function replace(): Promise<{ stale: Stale; successor: { owner: string } }> {
+    const { store, transitions } = keys;
     const reservation = reservationOf('fenced');
     const [reserved] = await store.reserve([reservation]);
     await database.query(`UPDATE idempotency_keys SET locked_until = now() - interval '1 second'`);
     const [found] = await store.reserve([reservationOf('fenced')]);
     if (reserved?.kind !== 'reserved' || found?.kind !== 'found') throw new Error('not reserved');
     const owner = randomUUID();
-    expect(await store.takeOver(found.key, owner, 30_000)).toBe('changed');
-    const { id } = reserved;
-    return { stale: { id, reservation, seen: found.key }, successor: { id, owner } };
+    expect(await transitions.takeOver(found.key, owner, 30_000)).toBe('changed');
+    return { stale: { reservation, seen: found.key }, successor: { owner } };
   }
 
   const STATES = ['in_progress', 'completed', 'failed_retryable', 'unknown'] as const;
@@ -99,7 +100,7 @@ describe('A write of an attempt that was replaced', () => {
       const before = await writtenRow(database, 'fenced');
       expect(before).toMatchObject({ status, owner: successor.owner, attempt: 2 });
 
-      await WRITES[write]!(keys.store, stale);
+      await WRITES[write]!(keys, stale);
       expect(await writtenRow(database, 'fenced')).toEqual(before);
     });
   });
@@ -129,12 +130,9 @@ describe('A write of an attempt that was replaced', () => {
 
   it('does not cost its successor in the same process the lease', async () => {
     const { stale, successor } = await replace();
-    const { owner } = stale.reservation;
-    const lost = await keys.store.renew([
-      { id: stale.id, owner, lease: 30_000 },
-      { ...successor, lease: 30_000 },
-    ]);
-    expect(lost).toEqual([owner]);
+    const { reservation } = stale;
+    const lost = await keys.leases.renew([reservation, { ...reservation, ...successor }]);
+    expect(lost).toEqual([reservation.owner]);
   });
 
   it('changes nothing even if the successor has lapsed as well', async () => {
@@ -142,7 +140,7 @@ describe('A write of an attempt that was replaced', () => {
     await database.query(`UPDATE idempotency_keys SET locked_until = now() - interval '1 second'`);
     const before = await writtenRow(database, 'fenced');
     for (const write of Object.values(WRITES)) {
-      await write(keys.store, stale);
+      await write(keys, stale);
       expect(await writtenRow(database, 'fenced')).toEqual(before);
     }
   });
@@ -151,7 +149,7 @@ describe('A write of an attempt that was replaced', () => {
     const { stale } = await replace();
     await database.query('DELETE FROM idempotency_keys');
     for (const write of Object.values(WRITES)) {
-      await write(keys.store, stale);
+      await write(keys, stale);
       expect(await writtenRow(database, 'fenced')).toBeUndefined();
     }
   });

@@ -18,10 +18,12 @@ forEachPlatform((platform) => {
        FROM generate_series(1, 21000) n`,
     );
     ids.completed = (await insertKey(app.database, 'completed')).id;
-    ids.failed = (await insertKey(app.database, 'failed')).id;
+    const failed = await insertKey(app.database, 'failed');
+    ids.failed = failed.id;
     const unknown = await insertKey(app.database, 'unknown, in doubt');
     ids.unknown = unknown.id;
     effectKey = unknown.effectKey;
+    await app.database.query('DELETE FROM idempotency_phases WHERE key = $1', [failed.key]);
     await app.database.query(
       `UPDATE idempotency_keys SET scope = 'ada', key = 'order-1', created_at = now() - interval '2 days'
        WHERE id = $1`,

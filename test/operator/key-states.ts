@@ -21,7 +21,12 @@ export const STATES = {
   },
   completed: {
     status: 'completed',
-    columns: { response_status: '201', response_body: `'made'`, completed_at: 'now()' },
+    columns: {
+      recovery_point: `'finished'`,
+      response_status: '201',
+      response_body: `'made'`,
+      completed_at: 'now()',
+    },
     phase: 'finished',
   },
   failed: { status: 'failed_retryable', phase: 'withdrawn' },
@@ -71,9 +76,9 @@ export async function insertKey(
   const { id } = row!;
   if (phase) {
     await database.query(
-      `INSERT INTO idempotency_phases (key_id, name, position, kind, state, attempt, effect_key, in_doubt)
-       VALUES ($1, 'charge_created', 1, 'foreign', $2, 1, $3, 'stop')`,
-      [id, phase, effectKey],
+      `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, effect_key, in_doubt)
+       VALUES ('', '', $1, 'charge_created', 1, 'foreign', $2, 1, $3, 'stop')`,
+      [key, phase, effectKey],
     );
   }
   return { id, key, effectKey };
@@ -82,7 +87,8 @@ export async function insertKey(
 /** A key with its phases, as it is in the database; undefined where it is gone. */
 export async function wholeKey(database: TestDatabase, id: string): Promise<unknown> {
   const [row] = await database.query(
-    `SELECT k.*, (SELECT json_agg(p ORDER BY position) FROM idempotency_phases p WHERE key_id = k.id) AS phases
+    `SELECT k.*, (SELECT json_agg(p ORDER BY position) FROM idempotency_phases p
+       WHERE p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key) AS phases
      FROM idempotency_keys k WHERE id = $1`,
     [id],
   );

@@ -117,7 +117,7 @@ describePhases((app) => {
     expect(await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook')).toMatchObject({
       changed: true,
     });
-    expect(await keys.store.takeOver(seen.key, randomUUID(), 30_000)).toBe('outdated');
+    expect(await keys.transitions.takeOver(seen.key, randomUUID(), 30_000)).toBe('outdated');
     await keys.close();
     expect((await app.post('charge', key)).json()).toEqual({ id: 'ch_1' });
     expect(calls).toHaveLength(1);

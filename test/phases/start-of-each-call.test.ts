@@ -54,7 +54,7 @@ describe('The start of a foreign call on record', () => {
       const anHourLater = () =>
         app.database.query(
           `UPDATE idempotency_phases SET started_at = started_at - interval '1 hour'
-           WHERE key_id = (SELECT id FROM idempotency_keys WHERE key = $1)`,
+           WHERE key = $1`,
           [key],
         );
       const age = async () => {

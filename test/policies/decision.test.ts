@@ -11,6 +11,9 @@ const ANSWER = { status: 201, headers: {}, body: Buffer.from('{}') };
 function keyOf(status: KeyStatus, fields: Partial<FoundKey> = {}): FoundKey {
   return {
     id: '1',
+    scope: 'ada',
+    endpoint: '',
+    key: 'k',
     fingerprint: MINE,
     status,
     recoveryPoint: 'started',

@@ -26,7 +26,7 @@ forEachPlatform((platform) => {
     const charge = async () => {
       const [phase] = await sample.database.query(
         `SELECT p.state, p.effect_key FROM idempotency_phases p
-           JOIN idempotency_keys k ON k.id = p.key_id
+           JOIN idempotency_keys k ON p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key
           WHERE k.key = $1 AND p.name = 'charge_created'`,
         [key],
       );

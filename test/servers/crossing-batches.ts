@@ -3,7 +3,7 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { Module } from '@nestjs/common';
-import type { Ending } from '../../lib/keys/key-store.js';
+import type { Ending, Reservation } from '../../lib/keys/key-store.js';
 import { serve } from '../support/child-server.js';
 import { openKeyStore, reservationOf } from '../support/key-store.js';
 
@@ -39,7 +39,7 @@ async function reserveAll({ from, batches }: Work): Promise<string[]> {
       const wanted = shuffled(names).map((name) => reservationOf(name));
       const { reserved: results } = await keys.store.reserveAndFinish(wanted, endings);
       endings = results.flatMap((result, i) =>
-        result.kind === 'reserved' ? [endingOf(result.id, wanted[i]!.owner)] : [],
+        result.kind === 'reserved' ? [endingOf(wanted[i]!)] : [],
       );
       results.forEach(({ kind }, i) => kind === 'reserved' && reserved.push(wanted[i]!.key));
     }
@@ -49,9 +49,11 @@ async function reserveAll({ from, batches }: Work): Promise<string[]> {
   return reserved;
 }
 
-function endingOf(id: string, owner: string): Ending {
+function endingOf({ scope, endpoint, key, owner }: Reservation): Ending {
   return {
-    id,
+    scope,
+    endpoint,
+    key,
     owner,
     status: 'completed',
     responseStatus: 201,

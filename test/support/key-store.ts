@@ -2,10 +2,14 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { Database, type Lane } from '../../lib/postgres/database.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
+import { KeyTransitions } from '../../lib/keys/key-transitions.js';
+import { LeaseStore } from '../../lib/keys/lease-store.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 
 export interface OpenKeyStore {
   store: KeyStore;
+  transitions: KeyTransitions;
+  leases: LeaseStore;
   /** Every statement that the store has sent. */
   sent: { sql: string; parameters: unknown[] }[];
   close(): Promise<void>;
@@ -28,6 +32,8 @@ export async function openKeyStore(url: string): Promise<OpenKeyStore> {
   })(dataSource, 10_000);
   return {
     store: new KeyStore(database),
+    transitions: new KeyTransitions(database),
+    leases: new LeaseStore(database),
     sent,
     async close() {
       await database.close();

@@ -2,7 +2,7 @@
 
 export const RESERVE = /INSERT INTO "idempotency_keys"/;
 /** Reads the keys that were taken already. */
-export const LOOK_UP = /^SELECT coalesce[^]*LEFT JOIN LATERAL/;
+export const LOOK_UP = /^SELECT [^]*k\.fingerprint/;
 export const TAKE_OVER = /SET status = 'in_progress', owner = /;
 export const FINISH = /response_body = /;
 export const GIVE_BACK = /DELETE FROM "idempotency_keys"[^]*attempt = 1/;

@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { planOf, readsOf, type PlanNode } from '../support/plans.js';
 
-const UNIQUE_INDEX = new DefaultNamingStrategy().uniqueConstraintName('idempotency_keys', [
+const PRIMARY_KEY = new DefaultNamingStrategy().primaryKeyName('idempotency_keys', [
   'scope',
   'endpoint',
   'key',
@@ -38,21 +38,21 @@ describe('The plan of the reservation', () => {
     return planOf(row);
   }
 
-  async function expectUniqueIndexOnly(wanted: number): Promise<void> {
+  async function expectPrimaryKeyOnly(wanted: number): Promise<void> {
     const { reserve, lookUp } = await plans(wanted);
     const insert = reserve.find((node) => node['Node Type'] === 'ModifyTable');
     expect(insert).toMatchObject({
       'Conflict Resolution': 'NOTHING',
-      'Conflict Arbiter Indexes': [UNIQUE_INDEX],
+      'Conflict Arbiter Indexes': [PRIMARY_KEY],
     });
     expect(readsOf(reserve, 'idempotency_keys')).toEqual([]);
     expect(readsOf(lookUp, 'idempotency_keys')).toMatchObject([
-      { 'Node Type': 'Index Scan', 'Index Name': UNIQUE_INDEX },
+      { 'Node Type': 'Index Scan', 'Index Name': PRIMARY_KEY },
     ]);
   }
 
-  it('uses the unique index on an empty table without statistics', async () => {
-    await expectUniqueIndexOnly(1);
+  it('uses the primary key on an empty table without statistics', async () => {
+    await expectPrimaryKeyOnly(1);
   });
 
   it.each([1, 100])('uses it among 50,000 keys, for %d at a time', async (wanted) => {
@@ -63,6 +63,6 @@ describe('The plan of the reservation', () => {
       [wanted],
     );
     await database.query('ANALYZE idempotency_keys');
-    await expectUniqueIndexOnly(wanted);
+    await expectPrimaryKeyOnly(wanted);
   });
 });

@@ -1,0 +1,153 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../postgres/database.js';
+import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
+import { sqlCode, type ErrorCode } from '../schema/error-code.js';
+import { isKey, nameParameters, type KeyName } from '../schema/key-name.js';
+import type { Lease } from './lease-store.js';
+import type { SeenKey } from './seen-key.js';
+
+/** What came of an attempt to change a key that nobody runs. */
+export type FencedResult =
+  | 'changed'
+  /** Something happened to it since it was seen. */
+  | 'outdated'
+  /** Somebody is at it this very moment, or stands still in the middle of it. */
+  | 'locked';
+
+/** Its attempt gave no sign of life for the length of its lease. */
+const LAPSED = `(k.status = 'in_progress' AND k.locked_until <= now())`;
+
+/** A key whose attempt ended without an answer. If its operation was performed before, it still is. */
+const OPEN_AGAIN = `CASE WHEN completed_at IS NULL THEN 'failed_retryable' ELSE 'performed' END`;
+
+/** Moves one key from one state to another. Every statement is fenced by what the caller saw, or by its owner. */
+@Injectable()
+export class KeyTransitions {
+  private readonly keys: string;
+
+  constructor(private readonly database: Database) {
+    this.keys = database.table('idempotency_keys');
+  }
+
+  /**
+   * Makes another attempt the owner of a key that nobody runs. `seen` is what
+   * the decision was based on: if anything happened since, no row matches. A
+   * stalled owner may have come back to life and recorded a further phase, which
+   * the new attempt would not know of; the lease tells, since phases renew it.
+   *
+   * @param byWorker counts as one of the attempts that workers have
+   */
+  takeOver(seen: SeenKey, owner: string, lease: number, byWorker = false): Promise<FencedResult> {
+    return this.change(
+      seen,
+      `(k.status IN ('failed_retryable', 'performed', 'pending') OR ${LAPSED})`,
+      `status = 'in_progress', owner = $7, attempt = attempt + 1, last_run_at = now(),
+       locked_until = now() + $8::float8 * interval '1 millisecond', last_error_code = NULL,
+       resume_after = now() + $8::float8 * interval '1 millisecond', -- for the sweeper, should it die again
+       resume_attempts = resume_attempts + $9::int`,
+      [owner, lease, byWorker ? 1 : 0],
+    );
+  }
+
+  /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
+  declareUnknown(seen: SeenKey, errorCode: ErrorCode): Promise<FencedResult> {
+    return this.change(
+      seen,
+      `(k.status = 'failed_retryable' OR ${LAPSED})`,
+      `status = 'unknown', last_error_code = $7, reconcile_after = now(), resume_after = NULL`,
+      [errorCode],
+    );
+  }
+
+  /** Nobody runs it, and a retry or the completer may. */
+  release(seen: SeenKey): Promise<FencedResult> {
+    return this.change(
+      seen,
+      LAPSED,
+      `status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('attempt_died')},
+       resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN now() END`,
+    );
+  }
+
+  /** Workers have tried it often enough: it is left to its client and to people. */
+  giveUpOperation(seen: SeenKey): Promise<FencedResult> {
+    return this.change(
+      seen,
+      `k.status IN ('failed_retryable', 'pending')`,
+      `status = 'failed_retryable', last_error_code = ${sqlCode('attempts_exhausted')}, resume_after = NULL`,
+    );
+  }
+
+  /**
+   * Changes a key that nobody runs, if it still is as it was seen. A row that
+   * somebody has locked is not waited for: one that stands still would take a
+   * connection from each request that asks for its key.
+   */
+  private async change(
+    seen: SeenKey,
+    condition: string,
+    assignments: string,
+    parameters: readonly unknown[] = [],
+  ): Promise<FencedResult> {
+    const matching = `SELECT k.id FROM ${this.keys} k
+         WHERE ${isKey('k')} AND k.owner = $4 AND k.attempt = $5
+           AND extract(epoch FROM k.locked_until) = $6::numeric AND ${condition}`;
+    const [row] = await this.database.query<{ changed: boolean; matches: boolean }>(
+      `WITH matching AS (${matching}), free AS (
+         ${matching} FOR NO KEY UPDATE SKIP LOCKED
+       ), changed AS (
+         UPDATE ${this.keys} k SET ${assignments}
+         WHERE ${isKey('k')} AND EXISTS (SELECT FROM free) RETURNING k.id
+       )
+       SELECT EXISTS (SELECT FROM changed) AS changed, EXISTS (SELECT FROM matching) AS matches`,
+      [...nameParameters(seen), seen.owner, seen.attempt, seen.lockedUntil, ...parameters],
+    );
+    if (row?.changed) return 'changed';
+    return row?.matches ? 'locked' : 'outdated';
+  }
+
+  /** Removes a finished key that is past its retention, so that it can be used anew. */
+  async forget(name: KeyName): Promise<void> {
+    await this.database.query(
+      `DELETE FROM ${this.keys} k
+       WHERE ${isKey('k')} AND status = 'completed' AND expires_at <= now() AND ${BOUNDED_LOCK_WAIT}`,
+      nameParameters(name),
+    );
+  }
+
+  /**
+   * Gives a key back whose handler never began. A first attempt leaves no
+   * trace; a later one leaves the key open, because earlier attempts did begin.
+   * True also where nothing is left to give back, as after a lost reply.
+   */
+  async giveBack(reservation: Omit<Lease, 'lease'>): Promise<void> {
+    await this.database.query(
+      `WITH removed AS (
+         DELETE FROM ${this.keys} k
+         WHERE ${isKey('k')} AND owner = $4
+           AND status = 'in_progress' AND attempt = 1 AND ${BOUNDED_LOCK_WAIT}
+       )
+       UPDATE ${this.keys} k
+       SET status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('handler_not_begun')},
+           resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN resume_after END
+       WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress' AND attempt > 1`,
+      [...nameParameters(reservation), reservation.owner],
+    );
+  }
+
+  /** Leaves the operation of an attempt to a worker. False: the lease is lost. */
+  async leaveToWorker(
+    attempt: Lease,
+    { name, input, maxRunTime }: { name: string; input: string | undefined; maxRunTime: number },
+  ): Promise<boolean> {
+    const rows = await this.database.query(
+      `UPDATE ${this.keys} k
+       SET status = 'pending', operation = $5, input = $6::json, lease_ms = $7, max_run_time_ms = $8,
+           locked_until = now(), resume_after = now()
+       WHERE ${isKey('k')} AND owner = $4 AND status IN ('in_progress', 'pending') AND ${BOUNDED_LOCK_WAIT}
+       RETURNING id`,
+      [...nameParameters(attempt), attempt.owner, name, input ?? null, attempt.lease, maxRunTime],
+    );
+    return rows.length === 1;
+  }
+}

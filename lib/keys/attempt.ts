@@ -1,5 +1,6 @@
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
+import { debug } from '../telemetry/debug-log.js';
 import type { Lease, Reservation } from './key-store.js';
 
 /** One run of one key by this process: what it knows about itself, from reservation to recording. */
@@ -72,6 +73,8 @@ export class Attempt implements Lease {
     this.resumeAttempts = row.resumeAttempts;
     this.recorded = row.recorded.filter((phase) => phase.kind !== 'operation');
     this.operationEnd = row.recorded.find((phase) => phase.kind === 'operation');
+    if (debug.enabled)
+      debug('key %s: attempt %d begins at %s', row.id, row.number, row.recoveryPoint);
   }
 
   get leaseLost(): boolean {
@@ -88,6 +91,7 @@ export class Attempt implements Lease {
   loseLease(): void {
     if (this.lost) return;
     this.lost = true;
+    if (debug.enabled) debug('key %s: attempt %d lost its lease', this.id, this.number);
     this.onLeaseLost?.();
     this.controller?.abort(leaseLostReason(this));
   }

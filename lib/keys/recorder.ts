@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { resumeIn } from './resume-pause.js';
+import { debug } from '../telemetry/debug-log.js';
 import { errorLine } from '../telemetry/error-line.js';
 import { faultPoint } from '../faults/fault-points.js';
 import type { ObservedAnswer } from '../answers/answer.js';
@@ -43,6 +44,7 @@ export class Recorder {
     try {
       if (!attempt.began) {
         await this.insist(attempt, () => this.keys.giveBack(attempt));
+        if (debug.enabled) debug('key %s: given back, its handler never began', attempt.id);
         return { final: false, expiresAt: null };
       }
       if (attempt.leftToWorker) {
@@ -51,6 +53,7 @@ export class Recorder {
         const left = await this.insist(attempt, () => this.keys.park(attempt, operation));
         if (!left) throw leaseLost();
         this.wakeWorkers();
+        if (debug.enabled) debug('key %s: left to a worker', attempt.id);
         return { final: false, leftToWorker: true, expiresAt: null };
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
@@ -60,6 +63,7 @@ export class Recorder {
       const after = faultPoint('recording:after', attempt);
       if (after) await after;
       if (!row) throw leaseLost();
+      if (debug.enabled) debug('key %s: recorded as %s', attempt.id, ending.status);
       if (attempt.doubt) assertHonest(attempt.doubt.repeatable, observed.status);
       return { final: ending.status === 'completed', expiresAt: row.expiresAt };
     } finally {

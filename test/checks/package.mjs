@@ -27,7 +27,7 @@ try {
   for (const name of new Set(PROJECTS.map(({ workspace }) => workspace))) {
     await install(folder, name, tarball.path);
   }
-  const user = join(folder, PROJECTS[0].workspace);
+  const user = join(folder, 'nest-11');
   await checkSourceMaps(tarball.files, join(user, 'node_modules', 'nestjs-atomic-idempotency'));
   await checkStackTraces(user);
   for (const project of PROJECTS) await prepare(folder, project);

@@ -22,18 +22,22 @@ export const ROOMS = [
   'testing',
 ];
 
+/** @param {string} room */
 const folder = (room) => (room === '(root)' ? '^lib/[^/]+$' : `^lib/${room}/`);
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
   forbidden: [
-    ...ROOMS.slice(0, -1).map((room, index) => ({
-      name: `room-order-${room}`,
-      severity: 'error',
-      comment: `lib/${room} imports from rooms above it in the list only (.dependency-cruiser.mjs). Hand in what it needs, or move it up.`,
-      from: { path: folder(room) },
-      to: { path: ROOMS.slice(index + 1).map(folder) },
-    })),
+    ...ROOMS.slice(0, -1).map(
+      (room, index) =>
+        /** @type {const} */ ({
+          name: `room-order-${room}`,
+          severity: 'error',
+          comment: `lib/${room} imports from rooms above it in the list only (.dependency-cruiser.mjs). Hand in what it needs, or move it up.`,
+          from: { path: folder(room) },
+          to: { path: ROOMS.slice(index + 1).map(folder) },
+        }),
+    ),
     {
       name: 'room-unknown',
       severity: 'error',

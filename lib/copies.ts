@@ -40,11 +40,17 @@ function twoCopies(): string {
   );
 }
 
-/** The folder of this file; there is no expression for it that works in both formats. */
+/**
+ * The folder of this file; there is no expression for it that works in both
+ * formats. Not from the text of a stack: with `--enable-source-maps` it names the
+ * source, which is the same one for both.
+ */
 function thisCopy(): string {
-  const place = /((?:file:|\/|[A-Za-z]:\\)[^\n]*)[/\\][^/\\\n]+:\d+:\d+\)?$/m.exec(
-    new Error().stack ?? '',
-  );
+  const { prepareStackTrace } = Error;
+  Error.prepareStackTrace = (_error, [top]) => top?.getFileName();
+  const file: unknown = new Error().stack;
+  Error.prepareStackTrace = prepareStackTrace;
   const format = typeof module === 'undefined' ? 'ES modules' : 'CommonJS';
-  return place ? `${place[1]} (${format})` : format;
+  if (typeof file !== 'string') return format;
+  return `${file.replace(/[/\\][^/\\]+$/, '')} (${format})`;
 }

@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
+import { debug } from '../telemetry/debug-log.js';
 import { errorLine } from '../telemetry/error-line.js';
 
 /** A failing job is tried ever more rarely, but at least this often: the cause may be gone by then. */
@@ -113,6 +114,7 @@ export class Job {
   private async look(asked = false): Promise<number> {
     this.state.lastRunAt = new Date();
     const handled = await this.work.run(this.pace.batch, asked);
+    if (debug.enabled) debug('job %s: %d row(s)', this.name, handled);
     this.state.handled += handled;
     this.state.failures = 0;
     this.state.lastError = undefined;

@@ -96,7 +96,7 @@ export class OperationRunner {
   private async attempt(attempt: Attempt, { operation, input }: OpenOperation): Promise<void> {
     const context = {
       attempt,
-      journal: new PhaseJournal(attempt.recorded),
+      journal: new PhaseJournal(attempt.recorded, attempt.id),
       route: operation,
       guard: this.guard,
       // A worker runs an operation again from its top, so all it does has to be in phases.

@@ -1,3 +1,5 @@
+import { debug } from '../telemetry/debug-log.js';
+
 /**
  * The places where a process can die with a different state in the database,
  * in the order of a request. docs/how-it-works.md tells what each one leaves.
@@ -35,7 +37,7 @@ let observer: Observer | undefined;
 /**
  * Has every point reported until the returned function is called; one observer
  * at a time. Tests and the testing kit use it. In production nobody observes,
- * and a point costs one comparison.
+ * and a point costs two comparisons.
  */
 export function observeFaultPoints(observe: Observer): () => void {
   if (observer) throw new Error('Fault points are observed already.');
@@ -57,6 +59,8 @@ export function faultPoint(
   attempt: Mortal,
   phase?: { name: string; effectKey?: string },
 ): void | Promise<void> {
+  if (debug.enabled)
+    debug('key %s: attempt %d at %s', attempt.id, attempt.number, pointName(step, phase));
   if (observer) return report(observer, step, attempt, phase);
 }
 
@@ -68,7 +72,7 @@ async function report(
 ): Promise<void> {
   try {
     await observe({
-      name: phase ? `${phase.name}:${step}` : step,
+      name: pointName(step, phase),
       step,
       phase: phase?.name,
       effectKey: phase?.effectKey,
@@ -80,6 +84,10 @@ async function report(
     if (error instanceof SimulatedCrash) attempt.loseLease();
     throw error;
   }
+}
+
+function pointName(step: FaultStep, phase: { name: string } | undefined): string {
+  return phase ? `${phase.name}:${step}` : step;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
+import { debug } from '../telemetry/debug-log.js';
 import type { Reservation } from './key-store.js';
 import type { Lease } from './lease-store.js';
 
@@ -73,6 +74,8 @@ export class Attempt implements Lease {
     this.resumeAttempts = row.resumeAttempts;
     this.recorded = row.recorded.filter((phase) => phase.kind !== 'operation');
     this.operationEnd = row.recorded.find((phase) => phase.kind === 'operation');
+    if (debug.enabled)
+      debug('key %s: attempt %d begins at %s', row.id, row.number, row.recoveryPoint);
   }
 
   get leaseLost(): boolean {
@@ -89,6 +92,7 @@ export class Attempt implements Lease {
   loseLease(): void {
     if (this.lost) return;
     this.lost = true;
+    if (debug.enabled) debug('key %s: attempt %d lost its lease', this.id, this.number);
     this.onLeaseLost?.();
     this.controller?.abort(leaseLostReason(this));
   }

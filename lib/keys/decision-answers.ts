@@ -4,6 +4,7 @@ import type { Answer, AnswerToSend } from '../answers/answer.js';
 import type { IdempotencyProblem } from '../answers/problems.js';
 import { renderProblem, type Voice } from '../answers/render-problem.js';
 import { finalHeaders, replayOf } from '../answers/replay.js';
+import { debug } from '../telemetry/debug-log.js';
 import { errorFrames, errorLine } from '../telemetry/error-line.js';
 import type { Attempt } from './attempt.js';
 import type { Decision } from './decision.js';
@@ -56,6 +57,7 @@ export class DecisionAnswers {
   }
 
   private refuse(problem: IdempotencyProblem, cause: unknown, route: string): Answer {
+    if (debug.enabled) debug('%s: refused with %s', route, problem.code);
     this.log.note(problem, cause, route);
     return renderProblem(problem, this.voice);
   }

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { resumeIn } from './resume-pause.js';
+import { debug } from '../telemetry/debug-log.js';
 import { errorLine } from '../telemetry/error-line.js';
 import { faultPoint } from '../faults/fault-points.js';
 import type { ObservedAnswer } from '../answers/answer.js';
@@ -44,6 +45,7 @@ export class Recorder {
     try {
       if (!attempt.began) {
         await this.insist(attempt, () => this.transitions.giveBack(attempt));
+        if (debug.enabled) debug('key %s: given back, its handler never began', attempt.id);
         return { final: false, expiresAt: null };
       }
       if (attempt.leftToWorker) {
@@ -54,6 +56,7 @@ export class Recorder {
         );
         if (!left) throw leaseLost();
         this.wakeWorkers();
+        if (debug.enabled) debug('key %s: left to a worker', attempt.id);
         return { final: false, leftToWorker: true, expiresAt: null };
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
@@ -63,6 +66,7 @@ export class Recorder {
       const after = faultPoint('recording:after', attempt);
       if (after) await after;
       if (!row) throw leaseLost();
+      if (debug.enabled) debug('key %s: recorded as %s', attempt.id, ending.status);
       if (attempt.doubt) assertHonest(attempt.doubt.repeatable, observed.status);
       return { final: ending.status === 'completed', expiresAt: row.expiresAt };
     } finally {

@@ -1,4 +1,6 @@
 import { PhaseStoppedError, PhaseUsageError, type StopReason } from '../policy/phase-errors.js';
+import { debug } from '../telemetry/debug-log.js';
+import { errorLine } from '../telemetry/error-line.js';
 import { runningPhase } from './running-phase.js';
 import type { PhaseKind, PhaseRecord } from '../schema/phase-record.js';
 
@@ -31,7 +33,11 @@ export class PhaseJournal {
   /** The end of a call that is known and could not be recorded. */
   unrecorded: UnrecordedEnd | undefined;
 
-  constructor(private readonly recorded: readonly PhaseRecord[] = []) {}
+  /** @param keyId the key's row, for the debug log */
+  constructor(
+    private readonly recorded: readonly PhaseRecord[] = [],
+    private readonly keyId = '(none)',
+  ) {}
 
   /**
    * Runs one phase. `body` gets the phase's position and what an earlier
@@ -43,14 +49,17 @@ export class PhaseJournal {
     body: (position: number, earlier: PhaseRecord | undefined) => Promise<T>,
   ): Promise<T> {
     const earlier = this.enter(name, kind);
+    if (debug.enabled) debug('key %s: phase %s %s', this.keyId, name, beginning(earlier));
     let ended!: () => void;
     this.active = name;
     this.running = new Promise((resolve) => (ended = resolve));
     try {
       const result = await body(this.reached.length, earlier);
       this.done.add(name);
+      if (debug.enabled) debug('key %s: phase %s ends', this.keyId, name);
       return result;
     } catch (error) {
+      if (debug.enabled) debug('key %s: phase %s fails: %s', this.keyId, name, errorLine(error));
       // A rolled-back transaction left nothing, so it takes no place in the order
       // and may be tried again. A foreign call left its intent at least.
       if (kind === 'local') this.reached.pop();
@@ -153,6 +162,10 @@ export class PhaseJournal {
       );
     }
   }
+}
+
+function beginning(earlier: PhaseRecord | undefined): string {
+  return earlier ? `was ${earlier.state} by an earlier attempt` : 'begins';
 }
 
 function list(names: readonly string[]): string {

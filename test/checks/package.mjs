@@ -10,6 +10,7 @@ import { withFreshDatabases } from './fresh-database.mjs';
 import { inLanes } from './package/lanes.mjs';
 import { installNodes } from './package/nodes.mjs';
 import { PROJECTS } from './package/projects.mjs';
+import { checkSourceMaps, checkStackTraces } from './package/source-maps.mjs';
 import { checkTarball, pack } from './package/tarball.mjs';
 import { compileIn, install, prepare, runIn } from './package/workspace.mjs';
 
@@ -26,6 +27,9 @@ try {
   for (const name of new Set(PROJECTS.map(({ workspace }) => workspace))) {
     await install(folder, name, tarball.path);
   }
+  const user = join(folder, 'nest-11');
+  await checkSourceMaps(tarball.files, join(user, 'node_modules', 'nestjs-atomic-idempotency'));
+  await checkStackTraces(user);
   for (const project of PROJECTS) await prepare(folder, project);
 
   await inLanes(PROJECTS.flatMap((project) => compileIn(folder, project)));

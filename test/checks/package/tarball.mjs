@@ -9,9 +9,9 @@ import { ROOT, run } from '../run.mjs';
  */
 
 const EXPECTED = [
-  /^dist\/(cjs\/)?(lib|migrations)\/.+\.(js|d\.ts)$/,
+  /^dist\/(cjs\/)?(lib|migrations)\/.+\.(js|js\.map|d\.ts)$/,
   /^(dist\/cjs\/)?package\.json$/,
-  /^docs\/.+\.md$/,
+  /^docs\/.+\.(md|svg)$/,
   /^bench\/(README\.md|results\/.+\.(md|svg))$/,
   /^(README\.md|CHANGELOG\.md|LICENSE)$/,
 ];

@@ -82,7 +82,8 @@ export function runIn(folder, { workspace, name, tests, everyNode }, nodes, fres
   });
   return (everyNode ? nodes : nodes.slice(0, 1)).flatMap((node) => [
     task(node, [join('dist', 'main.js')]),
-    task(node, ['two-copies.mjs']),
+    // With source maps, both copies name the same sources in their stack traces.
+    task(node, ['--enable-source-maps', 'two-copies.mjs']),
     ...tests.map(([program = '', ...flags]) =>
       task(node, [join('..', 'node_modules', program), ...flags]),
     ),

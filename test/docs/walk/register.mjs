@@ -1,0 +1,3 @@
+import { register } from 'node:module';
+
+register('./trace-calls.mjs', import.meta.url);

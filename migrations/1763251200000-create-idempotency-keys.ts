@@ -28,6 +28,7 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
       'max_run_time_ms',
       'resume_after',
       'resume_attempts',
+      'overdue',
       'method',
       'route',
       'path',
@@ -95,6 +96,7 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         "max_run_time_ms" bigint,
         "resume_after" TIMESTAMP WITH TIME ZONE,
         "resume_attempts" integer NOT NULL DEFAULT 0,
+        "overdue" boolean,
 
         -- what was asked, for people
         "method" text,

@@ -72,7 +72,7 @@ export class ReaperStore {
                 CASE
                   WHEN k.status = 'expired' OR (${FINISHED} AND k.on_expired IS NULL) THEN 'removed'
                   WHEN ${FINISHED} THEN 'buried'
-                  WHEN k.resume_after IS NOT NULL AND k.last_error_code IS DISTINCT FROM ${sqlCode('overdue')} THEN 'overdue'
+                  WHEN k.resume_after IS NOT NULL AND k.overdue IS NULL THEN 'overdue'
                   WHEN EXISTS (${phaseInDoubt(this.phases)}) THEN 'in_doubt'
                   ELSE 'closed'
                 END AS fate
@@ -95,7 +95,7 @@ export class ReaperStore {
          FROM due WHERE ${having('closed')}
        ), overdue AS (
          UPDATE ${this.keys} k
-         SET last_error_code = ${sqlCode('overdue')}, resume_after = least(resume_after, now()),
+         SET overdue = true, last_error_code = ${sqlCode('overdue')}, resume_after = least(resume_after, now()),
              expires_at = now() + interval '${LAST_CHANCE}'
          FROM due WHERE ${having('overdue')}
        ), in_doubt AS (

@@ -107,6 +107,10 @@ export class IdempotencyKey {
   @Column('integer', { name: 'resume_attempts', default: 0 })
   resumeAttempts!: number;
 
+  /** The key is past its retention, and the completer has its last chance; otherwise null. */
+  @Column('boolean', { name: 'overdue', nullable: true })
+  overdue!: true | null;
+
   /** The method of the request that reserved the key. */
   @Column('text', { name: 'method', nullable: true })
   method!: string | null;

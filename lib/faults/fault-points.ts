@@ -1,6 +1,6 @@
 /**
  * The places where a process can die with a different state in the database,
- * in the order of a request. docs/how-it-works.md tells what each one leaves.
+ * in the order of a request. docs/concepts/phases.md tells what each one leaves.
  */
 export const FAULT_STEPS = [
   'reserved',

@@ -22,8 +22,6 @@ export default defineConfig({
   srcExclude: ['lib/**', 'migrations/**', 'test/**', 'bench/peers/**', 'coverage/**'],
   // The README is the first page.
   rewrites: { 'README.md': 'index.md' },
-  outDir: './dist',
-  cacheDir: './cache',
   buildEnd({ outDir }) {
     // Some pages link to the README by its name.
     copyFileSync(join(outDir, 'index.html'), join(outDir, 'README.html'));
@@ -36,6 +34,8 @@ export default defineConfig({
   themeConfig: {
     search: { provider: 'local' },
     outline: { level: [2, 3] },
+    // Each page names the next one itself, for readers on GitHub as well.
+    docFooter: { prev: false, next: false },
     nav: [
       item('Getting started', 'getting-started'),
       item('Guides', 'guides/in-doubt'),
@@ -92,9 +92,9 @@ export default defineConfig({
             text: 'API',
             collapsed: true,
             items: [
-              item('The package', 'reference/api/lib/index'),
-              item('/migrations', 'reference/api/migrations/index'),
-              item('/testing', 'reference/api/lib/testing/index'),
+              item('The package', 'reference/api/nestjs-atomic-idempotency/index'),
+              item('/migrations', 'reference/api/nestjs-atomic-idempotency/migrations/index'),
+              item('/testing', 'reference/api/nestjs-atomic-idempotency/testing/index'),
             ],
           },
         ],

@@ -39,12 +39,21 @@ for (const page of all) {
   linked.set(page, targets);
 }
 
-for (const page of all.filter(
-  (each) => /^docs\/(?!adr\/)/.test(each) && each !== 'docs/index.md',
-)) {
-  if (!linked.get('docs/index.md')?.has(page)) {
-    faults.push(`docs/index.md: the contents lack ${page}`);
-  }
+/** Records of decisions have an order of their own. */
+const book = all.filter((page) => /^docs\/(?!adr\/)/.test(page) && page !== 'docs/index.md');
+for (const page of book.filter((each) => !linked.get('docs/index.md')?.has(each))) {
+  faults.push(`docs/index.md: the contents lack ${page}`);
+}
+
+// The pages can be read one after another, without the contents.
+const read = new Set();
+for (let page = 'docs/getting-started.md'; book.includes(page) && !read.has(page);) {
+  read.add(page);
+  const [, next = ''] = /^Next: \[[^\]]+\]\(([^)#]+)/m.exec(textOf(page)) ?? [];
+  page = posix.join(posix.dirname(page), next);
+}
+for (const page of book.filter((each) => !read.has(each))) {
+  faults.push(`${page}: no chain of "Next:" leads to it from docs/getting-started.md`);
 }
 
 const lines = textOf('README.md').trimEnd().split('\n').length;

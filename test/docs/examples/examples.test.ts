@@ -1,6 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { verifyCrashSafety } from 'nestjs-atomic-idempotency/testing';
 import { DataSource } from 'typeorm';
 import { makeDue, messages } from '../../outbox/messages.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
@@ -21,6 +22,7 @@ import { PaymentWebhooksController } from './payment-webhooks.controller.js';
 import { Payments } from './payments.js';
 import { RidesController } from './rides.controller.js';
 import { RidesService } from './rides.service.js';
+import { RocketsController } from './rockets.controller.js';
 
 it('tests a controller without a database', async () => {
   const orders = await ordersController();
@@ -60,6 +62,7 @@ forEachPlatform((platform) => {
           BackgroundRidesController,
           CheckoutController,
           RidesController,
+          RocketsController,
           PaymentWebhooksController,
         ],
         providers: [
@@ -97,6 +100,18 @@ forEachPlatform((platform) => {
     expect(await database.query('SELECT "chargeId" FROM orders WHERE id = $1', [order])).toEqual([
       { chargeId: 'ch_1' },
     ]);
+  });
+
+  it('sells one rocket, wherever the process dies', async () => {
+    payments.charges.clear();
+    const body = { item: 'rocket', amount: 4200 };
+    const { runs } = await verifyCrashSafety(
+      server.app,
+      { path: '/rockets', headers, body },
+      { unknown: 'fail' },
+    );
+    expect(runs.length).toBeGreaterThan(8);
+    expect(payments.charges.size).toBe(runs.length);
   });
 
   it('completes the resumable operation without its client', async () => {

@@ -57,11 +57,12 @@ describe('code in the docs', () => {
     }
   });
 
+  // One program of the compiler for all of them: seconds on a quiet machine, more on a busy one.
   it('compiles where it is no file of its own', () => {
     const snippets = code.filter((fence) => !shown.includes(fence) && fence.note === '');
     expect(snippets.length).toBeGreaterThan(0);
     expect(faultsOf(snippets)).toEqual([]);
-  });
+  }, 300_000);
 
   it('says why where it cannot be compiled here', () => {
     const unchecked = code.filter(({ note }) => note !== '');

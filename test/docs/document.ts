@@ -14,6 +14,11 @@ export function firstCells(page: string, firstHeading: string): string[] {
   return tableOf(page, firstHeading).map(([first]) => first!);
 }
 
+/** Rows as one line each, in an order that does not depend on the page. */
+export function sorted(rows: readonly (readonly unknown[])[]): string[] {
+  return rows.map((row) => row.map(String).join(' | ')).toSorted();
+}
+
 function cells(line: string): string[] {
   return line
     .split(/(?<!\\)\|/)

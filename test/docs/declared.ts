@@ -18,6 +18,17 @@ function find<T extends ts.Statement>(
   return statement;
 }
 
+/** The names that a file exports: by a list, or as a declared constant. */
+export function exportsOf(file: string): string[] {
+  return sourceOf(file).statements.flatMap((statement) => {
+    if (ts.isVariableStatement(statement)) {
+      return statement.declarationList.declarations.map(({ name }) => (name as ts.Identifier).text);
+    }
+    const clause = ts.isExportDeclaration(statement) ? statement.exportClause : undefined;
+    return clause && ts.isNamedExports(clause) ? clause.elements.map(({ name }) => name.text) : [];
+  });
+}
+
 /** The members of an interface, which exist for the compiler only. */
 export function membersOf(file: string, name: string): string[] {
   const { members } = find(file, ts.isInterfaceDeclaration, name);

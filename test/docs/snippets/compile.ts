@@ -1,30 +1,21 @@
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import type { Fence } from '../../checks/docs/pages.mjs';
+import { exportsOf } from '../declared.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const HERE = fileURLToPath(new URL('./', import.meta.url));
 
 /** What each snippet may use, and where that comes from. */
 const GIVEN = new Map([
-  ...names('test/docs/snippets/given.ts', /^export declare const (\w+)/gm, './given.js'),
-  ...names(
-    'lib/index.ts',
-    /(?:export (?:type )?\{|,\s|\{ )\s*(?:type )?(?:\w+ as )?(\w+)(?=[,\s])/g,
-  ),
-  ...['@nestjs/common:Body,Controller,Injectable,Module,Post,UseGuards', 'typeorm:EntityManager']
-    .map((line) => line.split(':') as [string, string])
-    .flatMap(([from, list]) => list.split(',').map((name) => [name, from] as const)),
+  ...named('./given.js', exportsOf('test/docs/snippets/given.ts')),
+  ...named('nestjs-atomic-idempotency', exportsOf('lib/index.ts')),
+  ...named('@nestjs/common', ['Body', 'Controller', 'Injectable', 'Module', 'Post', 'UseGuards']),
+  ...named('typeorm', ['EntityManager']),
 ]);
 
-function names(
-  file: string,
-  pattern: RegExp,
-  from = 'nestjs-atomic-idempotency',
-): [string, string][] {
-  const source = readFileSync(`${ROOT}${file}`, 'utf8');
-  return [...source.matchAll(pattern)].map(([, name]) => [name!, from]);
+function named(from: string, names: readonly string[]): [name: string, from: string][] {
+  return names.map((name) => [name, from]);
 }
 
 /** A snippet as a module of its own: as it is if it imports something, else with what is given. */

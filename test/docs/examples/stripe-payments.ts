@@ -37,6 +37,8 @@ function definiteNo(error: unknown): HttpException | undefined {
   if (error instanceof StripeCardError) {
     return new HttpException({ code: error.code, message: error.message }, 402);
   }
-  if (error instanceof StripeInvalidRequestError) return new HttpException(error.message, 400);
+  if (error instanceof StripeInvalidRequestError && error.statusCode !== 409) {
+    return new HttpException(error.message, 400);
+  }
   return undefined;
 }

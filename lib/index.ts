@@ -1,3 +1,8 @@
+/**
+ * Everything an application uses: the module, the decorators, phases, the outbox and the operator.
+ *
+ * @module nestjs-atomic-idempotency
+ */
 export { IdempotencyModule } from './idempotency.module.js';
 export { Idempotent } from './idempotent.decorator.js';
 export { IdempotencyInterceptor } from './idempotency.interceptor.js';

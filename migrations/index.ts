@@ -1,3 +1,8 @@
+/**
+ * The migrations of the tables.
+ *
+ * @module nestjs-atomic-idempotency/migrations
+ */
 import type { MigrationInterface } from 'typeorm';
 import { CreateIdempotencyKeys1763251200000 } from './1763251200000-create-idempotency-keys.js';
 import { CreateIdempotencyPhases1763251200001 } from './1763251200001-create-idempotency-phases.js';

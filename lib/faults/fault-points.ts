@@ -2,7 +2,7 @@ import { debug } from '../telemetry/debug-log.js';
 
 /**
  * The places where a process can die with a different state in the database,
- * in the order of a request. docs/how-it-works.md tells what each one leaves.
+ * in the order of a request. docs/concepts/phases.md tells what each one leaves.
  */
 export const FAULT_STEPS = [
   'reserved',

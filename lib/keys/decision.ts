@@ -50,7 +50,7 @@ export function isDecision(step: Step): step is Settled {
   return !UNSETTLED.has(step.kind);
 }
 
-/** The retry table of docs/how-it-works.md. */
+/** The retry table of docs/concepts/states.md. */
 export function decide(
   key: FoundKey,
   request: { fingerprint: Buffer; owner: string },

@@ -1,4 +1,4 @@
-/** The life of a key; docs/how-it-works.md draws it. */
+/** The life of a key; docs/concepts/states.md draws it. */
 export const KEY_STATUSES = [
   'pending',
   'in_progress',

@@ -1,3 +1,8 @@
+/**
+ * The testing kit: kills an endpoint at every point and checks what retries make of it.
+ *
+ * @module nestjs-atomic-idempotency/testing
+ */
 // The faults of one copy are not seen by another: see there.
 import '../copies.js';
 export { verifyCrashSafety } from './verify-crash-safety.js';

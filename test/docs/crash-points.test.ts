@@ -36,7 +36,7 @@ class OrdersController {
   }
 }
 
-const table = await tableOf('how-it-works.md', 'crash at');
+const table = tableOf('concepts/phases.md', 'crash at');
 
 it('the table of crash points names every step', () => {
   const steps = table.map(([point]) => point!.replace(/^(order|charge)_created:/, ''));

@@ -1,27 +1,27 @@
-import { readFile } from 'node:fs/promises';
+import { textOf } from '../checks/docs/pages.mjs';
 
-/** The rows of the Markdown table with this heading in its first cell, as objects without backticks. */
-export async function tableOf(document: string, firstHeading: string): Promise<string[][]> {
-  const lines = (await read(document)).split('\n');
+/** The rows of the Markdown table with this heading in its first cell, without backticks. */
+export function tableOf(page: string, firstHeading: string): string[][] {
+  const lines = textOf(`docs/${page}`).split('\n');
   const start = lines.findIndex((line) => cells(line)[0] === firstHeading);
-  if (start < 0) throw new Error(`${document} has no table that begins with "${firstHeading}".`);
+  if (start < 0) throw new Error(`${page} has no table that begins with "${firstHeading}".`);
   const end = lines.findIndex((line, at) => at > start && !line.startsWith('|'));
   return lines.slice(start + 2, end < 0 ? undefined : end).map(cells);
 }
 
-/** The arrows of the state diagram, as `from --> to`. */
-export async function arrowsOf(document: string): Promise<string[]> {
-  const text = await read(document);
-  return [...text.matchAll(/^ {2}(\S+ --> \S+):/gm)].map(([, arrow]) => arrow!);
+/** The first cell of each row. */
+export function firstCells(page: string, firstHeading: string): string[] {
+  return tableOf(page, firstHeading).map(([first]) => first!);
 }
 
-function read(document: string): Promise<string> {
-  return readFile(new URL(`../../docs/${document}`, import.meta.url), 'utf8');
+/** Rows as one line each, in an order that does not depend on the page. */
+export function sorted(rows: readonly (readonly unknown[])[]): string[] {
+  return rows.map((row) => row.map(String).join(' | ')).toSorted();
 }
 
 function cells(line: string): string[] {
   return line
-    .split('|')
+    .split(/(?<!\\)\|/)
     .slice(1, -1)
-    .map((cell) => cell.trim().replaceAll('`', ''));
+    .map((cell) => cell.trim().replaceAll('`', '').replaceAll('\\|', '|'));
 }

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
-/** Not shown in the README. */
+/** Not shown in the docs. */
 @Entity('orders')
 export class Order {
   @PrimaryGeneratedColumn()

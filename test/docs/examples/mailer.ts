@@ -1,4 +1,4 @@
-/** Not shown in the README: a mail service that sends once per key and can lose its answer. */
+/** Not shown in the docs: a mail service that sends once per key and can lose its answer. */
 export class Mailer {
   readonly sent = new Map<string, { to: string; subject: string }>();
   losesNextAnswer = false;

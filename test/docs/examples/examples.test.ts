@@ -1,18 +1,18 @@
-import { readFile } from 'node:fs/promises';
-import { Body, Controller, Post, UseGuards, type Type } from '@nestjs/common';
+import type { Type } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Idempotent } from 'nestjs-atomic-idempotency';
+import { verifyCrashSafety } from 'nestjs-atomic-idempotency/testing';
 import { DataSource } from 'typeorm';
-import { makeDue, messages } from '../outbox/messages.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { send } from '../support/http.js';
-import { age, runJob } from '../support/jobs.js';
-import { forEachPlatform, type TestApp } from '../support/platforms.js';
-import { until } from '../support/until.js';
-import { AuthGuard } from './auth.guard.js';
+import { makeDue, messages } from '../../outbox/messages.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { send } from '../../support/http.js';
+import { age, runJob } from '../../support/jobs.js';
+import { forEachPlatform, type TestApp } from '../../support/platforms.js';
+import { until } from '../../support/until.js';
+import { BackgroundRidesController } from './background-rides.controller.js';
 import { CheckoutController } from './checkout.controller.js';
 import { CheckoutService } from './checkout.service.js';
+import { checkoutService } from './checkout.service.unit-test.js';
 import { checkoutSurvivesCrashes } from './crash-safety.js';
 import { Mailer } from './mailer.js';
 import { OrderMails } from './order-mails.js';
@@ -20,31 +20,21 @@ import { Order } from './order.entity.js';
 import { ordersController } from './orders.unit-test.js';
 import { PaymentWebhooksController } from './payment-webhooks.controller.js';
 import { Payments } from './payments.js';
+import { RidesController } from './rides.controller.js';
 import { RidesService } from './rides.service.js';
-
-it.each([
-  'app.module.ts',
-  'orders.controller.ts',
-  'orders.unit-test.ts',
-  'checkout.service.ts',
-  'checkout.controller.ts',
-  'rides.service.ts',
-  'order-mails.ts',
-  'payment-webhooks.controller.ts',
-  'crash-safety.ts',
-])('shows %s as it is compiled and run here', async (file) => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-  const blocks = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)];
-  const shown = blocks.find(([, name]) => name === file)?.[2];
-  expect(shown).toBe(await readFile(new URL(file, import.meta.url), 'utf8'));
-});
+import { RocketsController } from './rockets.controller.js';
 
 it('tests a controller without a database', async () => {
   const orders = await ordersController();
   expect(orders.create({ item: 'rocket' })).toMatchObject({ item: 'rocket' });
 });
 
-// The README's module reads its address while it is imported, so both platforms share the database.
+it('tests a service with phases without a database', async () => {
+  const checkout = await (await checkoutService()).checkout('rocket', 4200);
+  expect(checkout).toEqual({ order: 1, charge: 'ch_1' });
+});
+
+// The first example's module reads its address while it is imported, so both platforms share the database.
 let database: TestDatabase;
 let AppModule: Type;
 beforeAll(async () => {
@@ -57,18 +47,6 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-@Controller('rides')
-@UseGuards(AuthGuard)
-class RidesController {
-  constructor(private readonly rides: RidesService) {}
-
-  @Post()
-  @Idempotent({ phased: true })
-  create(@Body() ride: { item: string; amount: number }) {
-    return this.rides.create(ride);
-  }
-}
-
 forEachPlatform((platform) => {
   let server: TestApp;
   const payments = new Payments();
@@ -80,7 +58,13 @@ forEachPlatform((platform) => {
     server = await platform.start(
       {
         imports: [AppModule, TypeOrmModule.forFeature([Order])],
-        controllers: [CheckoutController, RidesController, PaymentWebhooksController],
+        controllers: [
+          BackgroundRidesController,
+          CheckoutController,
+          RidesController,
+          RocketsController,
+          PaymentWebhooksController,
+        ],
         providers: [
           CheckoutService,
           RidesService,
@@ -118,6 +102,18 @@ forEachPlatform((platform) => {
     ]);
   });
 
+  it('sells one rocket, wherever the process dies', async () => {
+    payments.charges.clear();
+    const body = { item: 'rocket', amount: 4200 };
+    const { runs } = await verifyCrashSafety(
+      server.app,
+      { path: '/rockets', headers, body },
+      { unknown: 'fail' },
+    );
+    expect(runs.length).toBeGreaterThan(8);
+    expect(payments.charges.size).toBe(runs.length);
+  });
+
   it('completes the resumable operation without its client', async () => {
     payments.charges.clear();
     payments.losesNextAnswer = true;
@@ -127,6 +123,20 @@ forEachPlatform((platform) => {
     expect(await runJob(server, 'completer')).toBe(1);
     expect(payments.charges.size).toBe(1);
     expect((await send(`${server.url}/rides`, ride)).json()).toMatchObject({ charge: 'ch_1' });
+  });
+
+  it('runs the operation in the background', async () => {
+    payments.charges.clear();
+    const ride = { key: key('background'), headers, body: { item: 'rocket', amount: 4200 } };
+    const accepted = await send(`${server.url}/background-rides`, ride);
+    expect(accepted.status).toBe(202);
+    expect(accepted.headers.get('retry-after')).toBe('1');
+    const answer = await until(async () => {
+      const retry = await send(`${server.url}/background-rides`, ride);
+      return retry.status === 201 ? retry : undefined;
+    });
+    expect(answer!.json()).toMatchObject({ charge: 'ch_1' });
+    expect(payments.charges.size).toBe(1);
   });
 
   it('goes on with what a webhook tells', async () => {

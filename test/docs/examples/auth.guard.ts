@@ -1,6 +1,6 @@
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 
-/** Not shown in the README: whatever guard an application has, it puts the caller on the request. */
+/** Not shown in the docs: whatever guard an application has, it puts the caller on the request. */
 export class AuthGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<{

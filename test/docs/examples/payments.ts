@@ -1,4 +1,4 @@
-/** Not shown in the README: a payment provider that charges once per key and can lose its answer. */
+/** Not shown in the docs: a payment provider that charges once per key and can lose its answer. */
 export class Payments {
   readonly charges = new Map<string, { chargeId: string; amount: number }>();
   losesNextAnswer = false;

@@ -1,0 +1,16 @@
+import { Body, Controller, Post, UseGuards } from '@nestjs/common';
+import { Idempotent } from 'nestjs-atomic-idempotency';
+import { AuthGuard } from './auth.guard.js';
+import { RidesService } from './rides.service.js';
+
+@Controller('background-rides')
+@UseGuards(AuthGuard)
+export class BackgroundRidesController {
+  constructor(private readonly rides: RidesService) {}
+
+  @Post()
+  @Idempotent({ run: 'background' })
+  create(@Body() ride: { item: string; amount: number }) {
+    return this.rides.create(ride);
+  }
+}

@@ -1,0 +1,149 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Body, Controller, Post } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { Idempotent } from 'nestjs-atomic-idempotency';
+import Stripe from 'stripe';
+import { send } from '../../support/http.js';
+import { startIdempotentApp, type IdempotentApp } from '../../support/idempotent-app.js';
+import { forEachPlatform } from '../../support/platforms.js';
+import { Bank } from './bank.js';
+import { errorEnvelope } from './error-envelope.js';
+import { PayoutsService } from './payouts.service.js';
+import { StripePayments } from './stripe-payments.js';
+import { TransferReconciler } from './transfer.reconciler.js';
+
+@Controller()
+class MoneyController {
+  constructor(
+    private readonly payouts: PayoutsService,
+    private readonly payments: StripePayments,
+  ) {}
+
+  @Post('payouts')
+  @Idempotent({ phased: true })
+  payOut(@Body() { iban, amount }: { iban: string; amount: number }) {
+    return this.payouts.payOut(iban, amount);
+  }
+
+  @Post('payments')
+  @Idempotent({ phased: true })
+  pay(@Body() { amount, card }: { amount: number; card: string }) {
+    return this.payments.pay(amount, card);
+  }
+}
+
+/** As much of Stripe as one payment needs: once per key, and it can lose its answers. */
+class StripeServer {
+  readonly intents = new Map<string, object>();
+  losesAnswers = 0;
+  private readonly server: Server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => (body += chunk));
+    request.on('end', () => {
+      response.setHeader('content-type', 'application/json');
+      if (body.includes('card_declined')) {
+        const error = { type: 'card_error', code: 'card_declined', message: 'Declined.' };
+        response.writeHead(402).end(JSON.stringify({ error }));
+        return;
+      }
+      const key = String(request.headers['idempotency-key']);
+      const intent = this.intents.get(key) ?? {
+        id: `pi_${this.intents.size + 1}`,
+        object: 'payment_intent',
+        status: 'succeeded',
+      };
+      this.intents.set(key, intent);
+      if (this.losesAnswers > 0) {
+        this.losesAnswers -= 1;
+        request.socket.destroy();
+        return;
+      }
+      response.end(JSON.stringify(intent));
+    });
+  });
+
+  async start(): Promise<Stripe> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    const { port } = this.server.address() as AddressInfo;
+    return new Stripe('sk_test_local', {
+      host: '127.0.0.1',
+      port,
+      protocol: 'http',
+      telemetry: false,
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+}
+
+forEachPlatform((platform) => {
+  let app: IdempotentApp;
+  let bank: Bank;
+  let stripe: StripeServer;
+
+  beforeAll(async () => {
+    bank = new Bank();
+    stripe = new StripeServer();
+    app = await startIdempotentApp(platform, {
+      controllers: [MoneyController],
+      providers: [
+        PayoutsService,
+        StripePayments,
+        TransferReconciler,
+        { provide: Bank, useValue: bank },
+        { provide: Stripe, useValue: await stripe.start() },
+      ],
+      idempotency: { dialect: errorEnvelope },
+      logger: false,
+    });
+  });
+  beforeEach(() => {
+    bank.transfers.length = 0;
+    stripe.intents.clear();
+  });
+  afterAll(async () => {
+    await app.close();
+    await stripe.stop();
+  });
+
+  it('asks the reconciler about a call in doubt, and pays once', async () => {
+    bank.losesNextAnswer = true;
+    const payout = { key: 'payout', body: { iban: 'DE00', amount: 100 } };
+    const paid = await send(`${app.url}/payouts`, payout);
+    expect(paid.status).toBe(201);
+    expect(paid.json()).toMatchObject({ id: 'tr_1' });
+    expect(bank.transfers).toHaveLength(1);
+  });
+
+  it('repeats a payment with Stripe under the same effect key', async () => {
+    // stripe-node asks once more by itself when a connection breaks, whatever its settings say.
+    stripe.losesAnswers = 2;
+    const payment = { key: 'payment', body: { amount: 4200, card: 'card_visa' } };
+    expect((await send(`${app.url}/payments`, payment)).status).toBe(500);
+    const retry = await send(`${app.url}/payments`, payment);
+    expect(retry.json()).toEqual({ id: 'pi_1', status: 'succeeded' });
+    expect(stripe.intents.size).toBe(1);
+  });
+
+  it('takes a declined card for the final answer', async () => {
+    const payment = { key: 'declined', body: { amount: 4200, card: 'card_declined' } };
+    const first = await send(`${app.url}/payments`, payment);
+    const retry = await send(`${app.url}/payments`, payment);
+    expect([first.status, retry.status]).toEqual([402, 402]);
+    expect(retry.headers.get('idempotent-replayed')).toBe('true');
+    expect(retry.body).toEqual(first.body);
+  });
+
+  it('answers in the envelope of the API', async () => {
+    const refused = await send(`${app.url}/payouts`, { body: {} });
+    expect(refused.status).toBe(400);
+    expect(refused.headers.get('x-error-code')).toBe('key_missing');
+    expect(refused.json()).toMatchObject({
+      error: { code: 'key_missing', message: 'Idempotency-Key is missing', retryable: false },
+    });
+  });
+});

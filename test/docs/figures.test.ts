@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from '@jest/globals';
+import { tableOf } from './document.js';
+
+interface Row {
+  label: string;
+  platform: string;
+  values: Record<'perSecond' | 'statements', { median: number }>;
+}
+
+const results = new URL('../../bench/results/bench.json', import.meta.url);
+const { rows } = JSON.parse(readFileSync(results, 'utf8')) as { rows: Row[] };
+
+/** As the report writes it: three digits that matter, and thousands set apart. */
+function figure(value: number): string {
+  if (value !== 0 && Math.abs(value) < 100) return String(Number(value.toPrecision(3)));
+  return Math.round(value).toLocaleString('en-US');
+}
+
+it.each(['route', 'steps'])('figures in the table of %s are those of bench/results', (heading) => {
+  const shown = tableOf('performance.md', heading);
+  expect(shown.length).toBeGreaterThan(3);
+  const measured = shown.map(([label]) => {
+    const row = rows.find((each) => each.label === label && each.platform === 'fastify');
+    return [label, figure(row!.values.perSecond.median), figure(row!.values.statements.median)];
+  });
+  expect(shown).toEqual(measured);
+});

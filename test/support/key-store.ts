@@ -7,6 +7,7 @@ import { LeaseStore } from '../../lib/keys/lease-store.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 
 export interface OpenKeyStore {
+  database: Database;
   store: KeyStore;
   transitions: KeyTransitions;
   leases: LeaseStore;
@@ -16,7 +17,10 @@ export interface OpenKeyStore {
 }
 
 /** The store alone, on connections of its own, for what no request can show. */
-export async function openKeyStore(url: string): Promise<OpenKeyStore> {
+export async function openKeyStore(
+  url: string,
+  { distributed = false } = {},
+): Promise<OpenKeyStore> {
   const dataSource = new DataSource({ type: 'postgres', url });
   await dataSource.initialize();
   const sent: OpenKeyStore['sent'] = [];
@@ -29,8 +33,9 @@ export async function openKeyStore(url: string): Promise<OpenKeyStore> {
       sent.push({ sql: typeof statement === 'string' ? statement : statement.text, parameters });
       return super.query(statement, parameters, lane);
     }
-  })(dataSource, 10_000);
+  })(dataSource, 10_000, undefined, false, distributed);
   return {
+    database,
     store: new KeyStore(database),
     transitions: new KeyTransitions(database),
     leases: new LeaseStore(database),

@@ -53,7 +53,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('A lost lease', (platform) => {
   let app: IdempotentApp;
 
   beforeAll(async () => {
@@ -78,7 +78,7 @@ forEachPlatform((platform) => {
   }
 
   it.each(['plain', 'with-phases', 'in-a-call'])(
-    'tells the handler that its key was taken over, and keeps nothing of it (%s)',
+    'is reported to the handler when another attempt took over, and nothing of it is kept (%s)',
     async (kind) => {
       const answer = send(`${app.url}/orders/${kind}`, { key: kind });
       await began.arrived();
@@ -92,7 +92,7 @@ forEachPlatform((platform) => {
     },
   );
 
-  it('tells the handler that its key was removed', async () => {
+  it('is reported to the handler when the key was removed', async () => {
     const answer = send(`${app.url}/orders/plain`, { key: 'removed' });
     await began.arrived();
     await app.database.query(`DELETE FROM idempotency_keys WHERE key = 'removed'`);

@@ -71,7 +71,7 @@ const ENDINGS: { how: string; kind: string; ending: () => Promise<unknown> }[] =
   },
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Stalled attempts', (platform) => {
   let app: IdempotentApp;
 
   beforeAll(async () => {
@@ -105,7 +105,7 @@ forEachPlatform((platform) => {
       ending = end.ending;
     });
 
-    it('does not touch a successor that runs', async () => {
+    it('does not change a running successor', async () => {
       const { stalled, successor } = await stall(end.kind);
       const row = await writtenRow(app.database, 'stalled');
       expect(row).toMatchObject({ status: 'in_progress', attempt: 2 });
@@ -119,7 +119,7 @@ forEachPlatform((platform) => {
       await expectSuccessorsAnswer(await successor, end.kind);
     });
 
-    it('does not touch what a successor has finished', async () => {
+    it('does not change what a successor has finished', async () => {
       const { stalled, successor } = await stall(end.kind);
       gates[1]!.open();
       expect((await successor).json()).toMatchObject({ by: 'successor' });
@@ -133,7 +133,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('A stalled attempt that a pipe refuses does not give its successor’s key back', async () => {
+  it('that a pipe rejects do not give their successor’s key back', async () => {
     const { stalled, successor } = await stall('piped');
     const row = await writtenRow(app.database, 'stalled');
 

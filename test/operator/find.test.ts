@@ -5,7 +5,7 @@ import { operatorOf } from '../support/operator.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { insertKey } from './key-states.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Finding keys', (platform) => {
   let app: IdempotentApp;
   const ids: Record<'completed' | 'failed' | 'unknown', string> = {} as never;
   let effectKey: string;
@@ -57,7 +57,7 @@ forEachPlatform((platform) => {
       expect(await found(query())).toEqual(expected());
     });
 
-    it('with what a person wants to see first', async () => {
+    it('with what a person needs to see first', async () => {
       const { keys } = await operatorOf(app).find({ status: 'unknown' });
       expect(keys).toEqual([
         expect.objectContaining({

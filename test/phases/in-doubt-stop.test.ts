@@ -12,6 +12,7 @@ const errors: [what: string, error: unknown][] = [
 ];
 
 describePhases(
+  'inDoubt: stop',
   (app) => {
     it.each(errors)('makes the outcome of %s unknown, by default', async (_, error) => {
       const key = randomUUID();
@@ -71,7 +72,7 @@ describePhases(
       );
     });
 
-    it('does not listen to isFinal', async () => {
+    it('ignores isFinal', async () => {
       app.handle('charge', (phases) =>
         phases
           .foreign('charge_created', { call: () => Promise.reject(new Error('timeout')) })

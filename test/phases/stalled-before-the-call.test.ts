@@ -11,6 +11,7 @@ function standStill(): void {
 }
 
 describePhases(
+  'An attempt that stalls before its call',
   (app) => {
     /** A request whose process stands still between the intent and the call. */
     async function stall(key: string, meanwhile: () => Promise<unknown>) {
@@ -32,7 +33,7 @@ describePhases(
       return { answer, calls: () => calls };
     }
 
-    it('does not call when the key was taken over or given up meanwhile', async () => {
+    it('does not call if the key was taken over or given up meanwhile', async () => {
       const { answer, calls } = await stall('replaced', () =>
         app.database.query(
           `UPDATE idempotency_keys SET owner = gen_random_uuid(), attempt = attempt + 1
@@ -43,7 +44,7 @@ describePhases(
       expectRetryable(answer, 409, 'lease_lost');
     });
 
-    it('calls when the key is still its own', async () => {
+    it('calls if the key is still its own', async () => {
       const { answer, calls } = await stall('kept', async () => undefined);
       expect(calls()).toBe(1);
       expect([answer.status, answer.text]).toEqual([201, 'ch_1']);

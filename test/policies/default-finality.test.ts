@@ -39,7 +39,7 @@ const bothWays = (statuses: number[]) =>
     ['answers', ...(status < 400 ? [] : ['throws'])].map((path) => ({ path, status })),
   );
 
-forEachPlatform((platform) => {
+forEachPlatform('The default finality', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [StatusController], logger: false });
@@ -50,7 +50,7 @@ forEachPlatform((platform) => {
   });
 
   it.each(bothWays([...FINAL, ...FINAL_TOO]))(
-    '$status is final ($path)',
+    'of $status: final ($path)',
     async ({ path, status }) => {
       const order = { key: `${path}-${status}`, body: { status } };
       const first = await send(`${app.url}/${path}`, order);
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
   );
 
   it.each(bothWays(NOT_FINAL))(
-    '$status lets a retry run again ($path)',
+    'of $status: a retry runs again ($path)',
     async ({ path, status }) => {
       const order = { key: `${path}-${status}`, body: { status } };
       const first = await send(`${app.url}/${path}`, order);

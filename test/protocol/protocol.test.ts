@@ -19,7 +19,7 @@ const SEED = process.env.PROTOCOL_SEED;
 /** On a busy machine there are fewer runs, and a failure is shrunk less far. */
 const TIME = RUNS * 1_000;
 
-forEachPlatform((platform) => {
+forEachPlatform('The protocol', (platform) => {
   let app: IdempotentApp;
   let runs = 0;
 
@@ -56,7 +56,7 @@ forEachPlatform((platform) => {
   }
 
   it(
-    'does what the model does, and charges once, whatever happens in whatever order',
+    'does what the model does, and charges once, in any order of events',
     () =>
       expectToHold(
         fc.asyncProperty(policies(), commands(), async (chosen, given) => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Body, Controller, Post, UseGuards, type Type } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Idempotent } from 'nestjs-atomic-idempotency';
 import { DataSource } from 'typeorm';
 import { makeDue, messages } from '../outbox/messages.js';
@@ -22,26 +22,28 @@ import { PaymentWebhooksController } from './payment-webhooks.controller.js';
 import { Payments } from './payments.js';
 import { RidesService } from './rides.service.js';
 
-it.each([
-  'app.module.ts',
-  'orders.controller.ts',
-  'orders.unit-test.ts',
-  'checkout.service.ts',
-  'checkout.controller.ts',
-  'rides.service.ts',
-  'order-mails.ts',
-  'payment-webhooks.controller.ts',
-  'crash-safety.ts',
-])('shows %s as it is compiled and run here', async (file) => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-  const blocks = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)];
-  const shown = blocks.find(([, name]) => name === file)?.[2];
-  expect(shown).toBe(await readFile(new URL(file, import.meta.url), 'utf8'));
-});
+describe('The README', () => {
+  it.each([
+    'app.module.ts',
+    'orders.controller.ts',
+    'orders.unit-test.ts',
+    'checkout.service.ts',
+    'checkout.controller.ts',
+    'rides.service.ts',
+    'order-mails.ts',
+    'payment-webhooks.controller.ts',
+    'crash-safety.ts',
+  ])('shows %s as it is compiled and run here', async (file) => {
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const blocks = [...readme.matchAll(/```ts\n\/\/ (\S+)\n([\s\S]*?)```/g)];
+    const shown = blocks.find(([, name]) => name === file)?.[2];
+    expect(shown).toBe(await readFile(new URL(file, import.meta.url), 'utf8'));
+  });
 
-it('tests a controller without a database', async () => {
-  const orders = await ordersController();
-  expect(orders.create({ item: 'rocket' })).toMatchObject({ item: 'rocket' });
+  it('tests a controller without a database', async () => {
+    const orders = await ordersController();
+    expect(orders.create({ item: 'rocket' })).toMatchObject({ item: 'rocket' });
+  });
 });
 
 // The README's module reads its address while it is imported, so both platforms share the database.
@@ -69,7 +71,7 @@ class RidesController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The examples of the README', (platform) => {
   let server: TestApp;
   const payments = new Payments();
   const mailer = new Mailer();
@@ -94,7 +96,7 @@ forEachPlatform((platform) => {
   });
   afterAll(() => server.close());
 
-  it('runs the first example', async () => {
+  it('run: the first example', async () => {
     const order = { key: key('order'), headers, body: { item: 'rocket' } };
     const first = await send(`${server.url}/orders`, order);
     const retry = await send(`${server.url}/orders`, order);
@@ -103,7 +105,7 @@ forEachPlatform((platform) => {
     expect(retry.headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('runs the atomic phases, through a lost answer of the provider', async () => {
+  it('run: the atomic phases, with a lost answer of the provider', async () => {
     payments.charges.clear();
     payments.losesNextAnswer = true;
     const checkout = { key: key('checkout'), headers, body: { item: 'rocket', amount: 4200 } };
@@ -118,7 +120,7 @@ forEachPlatform((platform) => {
     ]);
   });
 
-  it('completes the resumable operation without its client', async () => {
+  it('run: the resumable operation completes without its client', async () => {
     payments.charges.clear();
     payments.losesNextAnswer = true;
     const ride = { key: key('ride'), headers, body: { item: 'rocket', amount: 4200 } };
@@ -129,7 +131,7 @@ forEachPlatform((platform) => {
     expect((await send(`${server.url}/rides`, ride)).json()).toMatchObject({ charge: 'ch_1' });
   });
 
-  it('goes on with what a webhook tells', async () => {
+  it('run: a retry continues with the result of a webhook', async () => {
     payments.charges.clear();
     payments.losesNextAnswer = true;
     const checkout = { key: key('told'), headers, body: { item: 'rocket', amount: 4200 } };
@@ -142,7 +144,7 @@ forEachPlatform((platform) => {
     expect(retry.json()).toMatchObject({ charge: 'ch_told' });
   });
 
-  it('sends the mail of a transaction that commits, once, and of no other', async () => {
+  it('run: the mail of a committed transaction is sent once, and no other', async () => {
     const dataSource = server.app.get(DataSource);
     const mails = server.app.get(OrderMails);
     mailer.losesNextAnswer = true;
@@ -159,7 +161,7 @@ forEachPlatform((platform) => {
     expect([...mailer.sent.values()]).toEqual([{ to: 'ada', subject: 'Order 7' }]);
   });
 
-  it('verifies their crash safety', async () => {
+  it('run: the crash safety check', async () => {
     const table = await checkoutSurvivesCrashes(server.app);
     expect(table).toContain('charge_created:after_call');
     expect(table).not.toContain('unknown');

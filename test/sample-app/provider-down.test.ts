@@ -5,7 +5,7 @@ import { startRocketRides, type RocketRides } from './rocket-rides.js';
 const RIDE = { key: 'ride', body: { origin: 'earth', target: 'moon' } };
 const TIP = { key: 'tip', body: { amount: 300 } };
 
-forEachPlatform((platform) => {
+forEachPlatform('Rocket Rides', (platform) => {
   describe('While the payment provider is down', () => {
     let sample: RocketRides;
     let tips: string;

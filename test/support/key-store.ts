@@ -6,6 +6,8 @@ import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js
 
 export interface OpenKeyStore {
   store: KeyStore;
+  /** What the store sends its statements to. */
+  statements: Database;
   /** Every statement that the store has sent. */
   sent: { sql: string; parameters: unknown[] }[];
   close(): Promise<void>;
@@ -28,6 +30,7 @@ export async function openKeyStore(url: string): Promise<OpenKeyStore> {
   })(dataSource, 10_000);
   return {
     store: new KeyStore(database),
+    statements: database,
     sent,
     async close() {
       await database.close();

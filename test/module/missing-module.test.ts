@@ -56,7 +56,7 @@ describe('A missing IdempotencyModule', () => {
         .overrideInterceptor(IdempotencyInterceptor)
         .useValue({ intercept: (_: unknown, next: { handle(): unknown }) => next.handle() })
         .compile();
-      const app = testing.createNestApplication(createAdapter(platform.name));
+      const app = testing.createNestApplication(await createAdapter(platform.name));
       const url = await listen(app, platform.name);
       expect((await send(`${url}/orders`)).json()).toEqual({ ordered: true });
       await app.close();

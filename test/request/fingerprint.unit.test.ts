@@ -151,7 +151,7 @@ describe('A fingerprint', () => {
           JSON.stringify(sorted(parts(one))) === JSON.stringify(sorted(parts(other))),
         );
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     );
   });
 
@@ -163,7 +163,7 @@ describe('A fingerprint', () => {
         expect(hash({ route: a, params: { b } })).not.toBe(hash({ route: c, params: { b: d } }));
       }),
       {
-        numRuns: 2_000,
+        numRuns: 1_000,
         examples: [
           ['a', 'bc', 'ab', 'c'],
           ['1:a', '', '1', ':a'],

@@ -81,7 +81,7 @@ async function start(name: PlatformName, module: ModuleMetadata, options: StartO
   const builder = Test.createTestingModule(module);
   const testing = await builder.compile();
   const { logger, rawBody = false } = options;
-  const app = testing.createNestApplication(createAdapter(name), {
+  const app = testing.createNestApplication(await createAdapter(name), {
     rawBody,
     ...(logger !== undefined && { logger }),
   });

@@ -7,6 +7,12 @@ import { createRequire } from 'node:module';
 // The object that Jest's runtime calls through: the namespace of an import is read-only.
 /** @type {any} */
 const vm = createRequire(import.meta.url)('node:vm');
+/**
+ * V8 keeps with the code who answers its `import()` and `import.meta`, which is the
+ * runtime of the first test file: such a source is compiled each time.
+ */
+const OF_ITS_RUNTIME = /\bimport\s*[(.]/;
+
 /** @typedef {{ code: string, data: Buffer }} Kept */
 /** @type {Map<string, Kept>} */
 const functions = new Map();
@@ -24,6 +30,7 @@ export function keepCompiledCode() {
     if (kept?.code === code) {
       return compileFunction(code, parameters, { ...options, cachedData: kept.data });
     }
+    if (OF_ITS_RUNTIME.test(code)) return compileFunction(code, parameters, options);
     const compiled = compileFunction(code, parameters, { ...options, produceCachedData: true });
     if (options?.filename) functions.set(options.filename, { code, data: compiled.cachedData });
     return compiled;
@@ -41,7 +48,7 @@ export function keepCompiledCode() {
         super(code, { ...options, cachedData: kept.data });
       } else {
         super(code, options);
-        if (options?.identifier) {
+        if (options?.identifier && !OF_ITS_RUNTIME.test(code)) {
           modules.set(options.identifier, { code, data: this.createCachedData() });
         }
       }

@@ -42,7 +42,7 @@ export default {
 
   // Nothing in the suite waits for time to pass, so a limit only ends a test
   // that hangs; it is wide enough for a busy machine with few cores.
-  testTimeout: 60_000,
+  testTimeout: 120_000,
 
   // A test waits for the database and for other processes half of its time: twice as many
   // workers as cores keep the cores busy.

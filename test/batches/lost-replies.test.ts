@@ -8,7 +8,7 @@ import { FINISH, RESERVE } from '../support/store-statements.js';
 
 const CROWD = 12;
 
-// A statement of many requests was carried out, and nobody hears of it. Each of
+// A statement of many requests was executed, and its reply is lost. Each of
 // them asks again, and finds its own work done.
 forEachPlatform('Lost replies to batches', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });

@@ -7,7 +7,7 @@ import { PhaseStore, type Intent, type PhaseEnding } from '../../lib/phases/phas
 import { reservationOf } from '../support/key-store.js';
 import { useKeyStore } from '../support/use-key-store.js';
 
-// Intents of some requests and ends of others travel in one statement. Each is
+// Intents of some requests and outcomes of others are in one statement. Each is
 // fenced by its own key: what one of them lost concerns nobody else.
 const { database, keys } = useKeyStore();
 let phases: PhaseStore;

@@ -34,7 +34,7 @@ forEachPlatform('Crashes of the database', (platform) => {
     return points;
   }
 
-  /** The request goes on as soon as the server is down, and has to cope with that. */
+  /** The request continues as soon as the server is down, and has to handle that. */
   async function rideWithCrashAt(point: string, key: string): Promise<Received> {
     let up: Promise<void> | undefined;
     const stopObserving = observeFaultPoints(({ name }) => {

@@ -43,7 +43,7 @@ forEachPlatform('A late reservation', (platform) => {
       expectRetryable(await refused, 503, 'store_unavailable');
       await tx.query('COMMIT');
     });
-    // The statement goes on in the database; its row comes and goes.
+    // The statement continues in the database; its row is inserted and removed.
     await until(async () => app.proxy.count(/DELETE FROM "idempotency_keys"/) > 0, 'withdrawal');
     await until(async () => !(await exists('too-slow')), 'no row');
     expect(routes.executions).toBe(0);

@@ -8,7 +8,7 @@ import { reservationOf } from '../support/key-store.js';
 /** More than all statements under way together can carry. */
 const CROWD = 1_000;
 
-// While the database stands still, requests queue behind the few statements that
+// While the database does not answer, requests queue behind the few statements that
 // are under way. Each of them has its own right to an answer in time.
 describe('Requests in a long queue', () => {
   it('are refused when their time is up, and never sent', async () => {

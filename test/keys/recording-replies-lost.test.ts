@@ -82,7 +82,7 @@ forEachPlatform('The lost reply to a recording', (platform) => {
       await tx.query(`SELECT id FROM idempotency_keys WHERE key = 'overtaken' FOR UPDATE`);
       held.release();
       await untilBlocked(app.database, 1);
-      // The server goes on with what it has begun, for a client that is gone.
+      // The server finishes what it has started, for a client that is gone.
       app.proxy.cut();
       await untilBlocked(app.database, 2);
       await tx.query('COMMIT');

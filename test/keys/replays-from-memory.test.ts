@@ -46,7 +46,7 @@ forEachPlatform('Replays from memory', (platform) => {
     { url } = app as { url: string },
   ) => send(`${url}/${path}`, { key, body: { item }, headers: { 'x-user': user } });
 
-  /** What an application says to the database while `work` goes on. */
+  /** What an application sends to the database while `work` runs. */
   async function statementsDuring(work: () => Promise<unknown>): Promise<number> {
     const before = app.proxy.statements.length;
     await work();

@@ -15,7 +15,7 @@ forEachPlatform('The number of statements', (platform) => {
   });
   afterAll(() => app.close());
 
-  /** What the application says to the database while `work` goes on. */
+  /** What the application sends to the database while `work` runs. */
   async function statementsDuring(work: () => Promise<unknown>): Promise<string[]> {
     const before = app.proxy.statements.length;
     await work();

@@ -26,7 +26,7 @@ const CLOCKS = [
   { clock: 'far behind', date: new Date('1971-01-01T00:00:00Z') },
 ];
 
-/** Only what tells the date: timers have to go on, as they do on a machine with a wrong clock. */
+/** Only what tells the date: timers must continue, as they do on a machine with a wrong clock. */
 function setClock(now: Date): void {
   jest.useFakeTimers({
     now,

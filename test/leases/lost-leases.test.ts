@@ -34,7 +34,7 @@ class OrdersController {
   async withPhases() {
     void began.pass();
     await stopped(this.phase.current!.signal);
-    // Code that does not listen, or goes on all the same.
+    // Code that ignores the signal and continues.
     await this.phase
       .local('order', (tx) => tx.query('INSERT INTO orders DEFAULT VALUES RETURNING 1'))
       .catch(() => undefined);

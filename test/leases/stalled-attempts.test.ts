@@ -19,7 +19,7 @@ import { writtenRow } from '../support/written-row.js';
 /** The stalled attempt and its successor stop at gates of their own. */
 let gates: Barrier[];
 let passed: number;
-/** How the stalled attempt goes on. */
+/** How the stalled attempt continues. */
 let ending: () => Promise<unknown>;
 
 async function attempt(): Promise<unknown> {
@@ -90,7 +90,7 @@ forEachPlatform('Stalled attempts', (platform) => {
   const order = (kind: string): Promise<Received> =>
     send(`${app.url}/orders/${kind}`, { key: 'stalled', body: {} });
 
-  /** An attempt that stands still, and another one that has taken its key over. */
+  /** A stalled attempt, and another one that has taken over its key. */
   async function stall(kind: string) {
     const stalled = order(kind);
     await gates[0]!.arrived();

@@ -48,7 +48,7 @@ forEachPlatform('A key resolved by an operator', (platform) => {
 
     const row = await keyRow(app.database, key);
     expect(row).toMatchObject({ recovery_point: 'finished', last_error_code: null });
-    // A full window anew, as long as the first one was.
+    // A full retention again, as long as the first one.
     expect(row.expires_at - row.completed_at).toBe(2 * 86_400_000);
     expect(row.completed_at.getTime()).toBeGreaterThan(created_at.getTime());
   });

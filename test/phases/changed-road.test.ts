@@ -48,7 +48,7 @@ describePhases('A deployment that changed the phases', (app) => {
       recovery_point: 'b',
     });
 
-    // Rolling the deployment back is the cure.
+    // Rolling back the deployment helps.
     app.handle('ride', road(...original));
     expect((await app.post('ride', key)).text).toBe('done');
     expect(await app.notes()).toEqual(['a', 'b', 'c']);

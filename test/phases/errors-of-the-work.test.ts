@@ -30,7 +30,7 @@ describePhases('Errors of the work', (app) => {
           throw reset;
         })
         .catch((error: unknown) => (thrown = error));
-      // It was rolled back for certain, so the handler may go on.
+      // It was certainly rolled back, so the handler may continue.
       await phases.local('ride_created', (tx) => note(tx, 'ride'));
       return 'done';
     });

@@ -5,7 +5,7 @@ import { expectRetryable } from '../support/refusals.js';
 
 const LEASE = 300;
 
-/** The whole process stands still for longer than its lease: no timer fires, no heartbeat leaves. */
+/** The whole process is stopped for longer than its lease: no timer fires, no heartbeat is sent. */
 function standStill(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * LEASE);
 }
@@ -13,7 +13,7 @@ function standStill(): void {
 describePhases(
   'An attempt that stalls before its call',
   (app) => {
-    /** A request whose process stands still between the intent and the call. */
+    /** A request whose process is stopped between the intent and the call. */
     async function stall(key: string, meanwhile: () => Promise<unknown>) {
       let calls = 0;
       app.handle('charge', (phases) =>

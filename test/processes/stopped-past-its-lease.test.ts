@@ -20,7 +20,7 @@ forEachPlatform('A process stopped past its lease', (platform) => {
   });
   afterAll(() => database.drop());
 
-  /** The first process stands still in the handler of this key until its lease has lapsed. */
+  /** The first process is stopped in the handler of this key until its lease has lapsed. */
   async function stopInHandlerOf(key: string, route: string) {
     const answer = order(sleeper, { key, route, hold: true });
     expect(await sleeper.event('began')).toBe(key);

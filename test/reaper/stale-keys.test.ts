@@ -76,7 +76,7 @@ forEachPlatform('Stale keys', (platform) => {
     it.each<[string, string, number]>([
       ['younger than retention', 'strict', -23 * HOUR],
       ['from a clock that is ahead', 'strict', +HOUR],
-      ['that is old, where keys are kept for ever', 'forever', -10_000 * HOUR],
+      ['that is old, where keys are kept forever', 'forever', -10_000 * HOUR],
       ['that is old, where nobody minds', 'lenient', -25 * HOUR],
     ])('%s runs', async (_what, path, age) => {
       expect((await ask(path, make(Date.now() + age))).status).toBe(201);

@@ -32,7 +32,7 @@ const left = async (incoming: AnyRequest) => {
 let gate: Barrier;
 let destroyed: Promise<unknown>;
 
-/** Gives one chunk and then waits for ever. */
+/** Gives one chunk and then waits forever. */
 function stuckStream(chunk = 'some'): Readable {
   const stream = new Readable({ read: () => undefined });
   stream.push(chunk);

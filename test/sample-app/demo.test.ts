@@ -24,7 +24,7 @@ describe.each([['express'], ['fastify']])('The demo on %s', (platform) => {
     const pids = [...output.matchAll(/process(?: of the app:)? (\d+)/g)].map(([, pid]) =>
       Number(pid),
     );
-    expect(pids).toHaveLength(3); // the app, the provider, and the app that goes on after kill -9
+    expect(pids).toHaveLength(3); // the app, the provider, and the app that continues after kill -9
     expect(pids.filter(isAlive)).toEqual([]);
   });
 });

@@ -33,7 +33,7 @@ forEachPlatform('Rocket Rides', (platform) => {
         { status: 'failed_retryable', name: 'ride_created', state: 'finished' },
         { status: 'failed_retryable', name: 'charge_created', state: 'withdrawn' },
       ]);
-      // Not even where a doubt would be for ever.
+      // Not even where a doubt would last forever.
       expect((await sample.post(tips, TIP)).status).toBe(502);
       expect(await phases('tip')).toEqual([
         { status: 'failed_retryable', name: 'tip_transferred', state: 'withdrawn' },

@@ -19,7 +19,7 @@ class Unspeakable extends Error {}
 
 let filtered = 0;
 
-/** The domain speaks of rockets, and a filter makes HTTP of it, after a look into a database. */
+/** A domain error, which a filter turns into HTTP after a query. */
 @Catch(NoSuchRocket)
 class NoSuchRocketFilter implements ExceptionFilter {
   async catch(_error: NoSuchRocket, host: ArgumentsHost): Promise<void> {

@@ -85,7 +85,7 @@ class EveryFilter extends BaseExceptionFilter {
   }
 }
 
-/** Trips over an answer without a value, as many do. */
+/** Fails on an answer without a value, as many do. */
 @Injectable()
 class Envelope implements NestInterceptor {
   intercept(_: ExecutionContext, next: CallHandler) {

@@ -45,7 +45,7 @@ forEachPlatform('The client stripe-node', (platform) => {
     return stripe.rawRequest('POST', `/v1/${route}`, { item }, options);
   }
 
-  /** What the promise is rejected with; a success is the very mistake to be found. */
+  /** What the promise is rejected with; a success would be the mistake. */
   async function errorOf(promise: Promise<unknown>): Promise<unknown> {
     const success = await promise.then(
       (value) => ({ value }),

@@ -84,7 +84,7 @@ forEachPlatform('Terminated connections', (platform) => {
         amount += 1;
         const { happened } = rides.disturb(fault, index + 1);
         let answer = await tip(key, amount);
-        // Outside phases, a lost connection is the application's own affair: it answers 500.
+        // Outside phases, a lost connection is an error of the application: it answers 500.
         if (answer.status === 500) answer = await tip(key, amount);
 
         const transfers = await world.provider.control.transfers();

@@ -10,7 +10,7 @@ import { FINISH, RESERVE, TAKE_OVER } from '../support/store-statements.js';
 import { untilBlocked, withTransaction } from '../support/transactions.js';
 
 // The library needs READ COMMITTED only. Where the database gives every
-// transaction a stricter level, or a deadlock strikes, a statement that was
+// transaction a stricter level, or a deadlock occurs, a statement that was
 // refused did nothing and is simply sent again.
 forEachPlatform('Conflicts in the database', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });

@@ -9,7 +9,7 @@ import { reservationOf } from '../support/key-store.js';
 const CROWD = 1_000;
 
 // While the database does not answer, requests queue behind the few statements that
-// are under way. Each of them has its own right to an answer in time.
+// are under way. Each of them must be answered in time.
 describe('Requests in a long queue', () => {
   it('are refused when their time is up, and never sent', async () => {
     const stuck = barrier();

@@ -62,7 +62,7 @@ describe('A write of an attempt that was replaced', () => {
   const { database, keys } = useKeyStore();
   beforeEach(() => database.query('DELETE FROM idempotency_keys'));
 
-  /** One attempt lapsed and another one took the key over; both stories so far are real statements. */
+  /** One attempt lapsed and another one took the key over; both were done by real statements. */
   async function replace(): Promise<{ stale: Stale; successor: { id: string; owner: string } }> {
     const { store } = keys;
     const reservation = reservationOf('fenced');

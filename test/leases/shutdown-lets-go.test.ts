@@ -83,7 +83,7 @@ forEachPlatform('Shutdown after shutdownTimeout', (platform) => {
     try {
       const answer = send(`${app.url}/orders/obedient`, { key: 'handed-over' });
       await stuck.arrived();
-      // The recording finds the key in other hands.
+      // The recording finds that another attempt owns the key.
       const recording = app.proxy.holdStatement(FINISH);
       const closing = app.close();
       await recording.reached;

@@ -60,7 +60,7 @@ forEachPlatform('Duplicates that wait for an attempt that fails', (platform) => 
     expect(await keyRow(app.database, 'failed')).toMatchObject({ status: 'completed', attempt: 2 });
   });
 
-  /** A key that a process reserved which is no more. */
+  /** A key that a dead process has reserved. */
   async function abandoned(path: string, key: string): Promise<void> {
     routes.answers((execution) => ({ execution }));
     await order(path, `${key}-model`);

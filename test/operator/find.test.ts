@@ -11,7 +11,7 @@ forEachPlatform('Finding keys', (platform) => {
   let effectKey: string;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { logger: false });
-    // More than one statement walks over: what is looked for lies behind them.
+    // More than one statement reads: the wanted keys come after them.
     await app.database.query(
       `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until, status, created_at)
        SELECT 'crowd', 'key-' || n, '', gen_random_uuid(), now(), 'completed', now() - interval '1 hour'

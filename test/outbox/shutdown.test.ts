@@ -63,7 +63,7 @@ describe('Shutdown of the outbox', () => {
     const next = await startOutboxApp({ database, handlers: { slow: () => undefined } });
     expect(await next.deliver()).toBe(1); // at once: nobody waits for the lease
     await next.close();
-    // What the first process still does with it is of no account.
+    // What the first process still does with it does not count.
     gate.open();
   });
 

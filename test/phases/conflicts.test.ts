@@ -59,7 +59,7 @@ describePhases(
         app.handle('move', (phases) =>
           kinds[kind](phases, async (tx) => {
             runs.push(tx);
-            // Whoever looks first is the victim, and it shall be the phase.
+            // PostgreSQL ends the transaction that checks for deadlocks first: here, the phase.
             await tx.query(`SET LOCAL deadlock_timeout = '10ms'`);
             await note(tx, 'moved');
             await tx.query(add(1));

@@ -66,7 +66,7 @@ describePhases(
       expect(answer.json()).toMatchObject({ code: 'outcome_unknown' });
       expect(answer.text).not.toContain('maybe');
       expect(await keyRow(app.database, key)).toMatchObject({ status: 'unknown' });
-      // The handler swallowed it, so nobody else would tell the operator.
+      // The handler caught it, so nobody else would tell the operator.
       expect(app.logs).toContainEqual(
         expect.stringMatching(/Phase "charge_created" of idempotency key \d+ is in doubt.*timeout/),
       );

@@ -54,7 +54,7 @@ forEachPlatform('onAbandoned', (platform) => {
       attempt: 1,
     });
 
-    // It was not dead: its answer comes too late to be the truth about the key.
+    // It was not dead: its answer comes too late to be recorded.
     stall.open();
     const late = await first;
     expect(late.status).toBe(409);

@@ -41,7 +41,7 @@ forEachPlatform('The protocol', (platform) => {
     return new Run(new Model(), new Real(app, bank.provider), `run-${++runs}-`, chosen);
   }
 
-  /** Whatever happened: everybody wakes up, what is on its way arrives, and clients retry. */
+  /** Whatever happened: stalled attempts continue, sent requests arrive, and clients retry. */
   async function drain(run: Run): Promise<void> {
     while (run.stalled.length > 0) await new Wake(0).run(run);
     await new Deliver().run(run);

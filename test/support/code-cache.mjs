@@ -1,6 +1,6 @@
 // Jest loads every module again for each test file, and V8 compiles it again each time:
 // about 850 CommonJS and 580 ES modules of Nest, TypeORM and this library, which is
-// half a second of processor time per file. V8 can take the compiled form of the same
+// a few tenths of a second of processor time per file. V8 can take the compiled form of the same
 // source instead. It is kept for as long as the worker lives.
 import { createRequire } from 'node:module';
 

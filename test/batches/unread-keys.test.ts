@@ -18,7 +18,8 @@ forEachPlatform('A batch with keys that cannot be read', (platform) => {
   beforeAll(async () => {
     app = await startProxiedApp(platform, {
       controllers: [routes.controller],
-      idempotency: { storeTimeout: '2s' },
+      // Long enough for four requests to arrive one after another on a busy machine.
+      idempotency: { storeTimeout: '5s' },
       logger: false,
     });
   });

@@ -1,14 +1,9 @@
+import { availableParallelism } from 'node:os';
 import { swcOptions } from './test/support/swc-options.mjs';
 
 /** @type {import('jest').Config} */
-export default {
-  // Each test file on its own database, see test/support/database.ts.
-  globalSetup: '<rootDir>/test/support/global-setup.mjs',
-  globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
-  testEnvironment: '<rootDir>/test/support/environment.mjs',
-
+const shared = {
   roots: ['<rootDir>/lib', '<rootDir>/migrations', '<rootDir>/sample-app', '<rootDir>/test'],
-  testMatch: ['**/*.test.ts'],
   // Applications of their own, with their own dependencies: see `npm run check:package`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/'],
   modulePathIgnorePatterns: ['<rootDir>/test/package/'],
@@ -23,15 +18,38 @@ export default {
     '^nestjs-atomic-idempotency/migrations$': '<rootDir>/migrations/index.ts',
     '^nestjs-atomic-idempotency/testing$': '<rootDir>/lib/testing/index.ts',
   },
+};
+
+/** @type {import('jest').Config} */
+export default {
+  projects: [
+    // Jest runs the global set-up of those projects only that have a test in the run:
+    // a unit test by itself starts no PostgreSQL.
+    {
+      ...shared,
+      testMatch: ['**/*.unit.test.ts'],
+      testEnvironment: '<rootDir>/test/support/unit-environment.mjs',
+    },
+    {
+      ...shared,
+      testMatch: ['**/!(*.unit).test.ts'],
+      testEnvironment: '<rootDir>/test/support/environment.mjs',
+      // Each test file on its own database, see test/support/database.ts.
+      globalSetup: '<rootDir>/test/support/global-setup.mjs',
+      globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
+    },
+  ],
 
   // Nothing in the suite waits for time to pass, so a limit only ends a test
   // that hangs; it is wide enough for a busy machine with few cores.
-  testTimeout: 60_000,
+  testTimeout: 120_000,
 
-  // A test waits for the database and for other processes most of its time.
-  maxWorkers: '100%',
+  // A test waits for the database and for other processes half of its time: twice as many
+  // workers as cores keep the cores busy.
+  maxWorkers: 2 * availableParallelism(),
   // Node never frees the modules of a finished test file (they live in a vm context),
   // so a worker is replaced when it has grown this far.
   workerIdleMemoryLimit: '1GB',
+  testSequencer: '<rootDir>/test/support/sequencer.mjs',
   watchman: false,
 };

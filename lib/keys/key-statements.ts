@@ -1,7 +1,7 @@
 // The statements that every request needs, for one key or for many at once.
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
-import { milliseconds } from '../postgres/times.js';
+import { milliseconds, nowIf } from '../postgres/times.js';
 import { isKey, NAME } from '../schema/key-name.js';
 
 /** The version of the stored answer's format, in `response_version`. */
@@ -77,7 +77,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false): strin
   ].join();
   const source = {
     one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${BOUNDED_LOCK_WAIT}`,
-    many: `SELECT ${values} ${w.from}
+    many: `SELECT ${values} FROM ${w.tables.join()}
            WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${STALE}
            ORDER BY w.scope, w.endpoint, w.key`,
   };
@@ -134,6 +134,10 @@ export function lookUpSql(keys: string): string {
 export function finishSql(keys: string, rows: Rows, after = 0): string {
   const e = new GivenRows(rows, ENDING, 'e', after);
   const status = e.of('status');
+  const retention = (share: number) =>
+    `now() + ${share} * ${e.of('retention')} * interval '1 millisecond'`;
+  // Apart, because distributed tables allow no arithmetic of times inside a CASE.
+  const times = `LATERAL (SELECT now(), ${retention(0.9)}, ${retention(1)}) AS t (now, nine_tenths, whole)`;
   return `UPDATE ${keys} k
     SET status = ${status},
         recovery_point = CASE WHEN ${status} = 'completed' THEN 'finished' ELSE k.recovery_point END,
@@ -142,20 +146,21 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
         response_body = ${e.of('response_body')},
         response_version = CASE WHEN ${status} = 'completed' THEN ${RESPONSE_VERSION} END,
         last_error_code = ${e.of('error_code')},
-        reconcile_after = CASE WHEN ${status} = 'unknown' THEN now() END,
-        resume_after = CASE
+        reconcile_after = ${nowIf(`${status} = 'unknown'`)},
+        resume_after = now() + CASE
           WHEN ${status} = 'failed_retryable' AND k.operation IS NOT NULL
-          THEN now() + ${e.of('resume_in')} * interval '1 millisecond'
+          THEN ${e.of('resume_in')} * interval '1 millisecond'
         END,
         -- Of a performed operation: it was complete before this attempt began.
-        completed_at = CASE ${status} WHEN 'completed' THEN now() WHEN 'performed' THEN k.completed_at END,
+        completed_at = CASE
+          WHEN ${status} = 'completed' THEN t.now
+          WHEN ${status} = 'performed' THEN k.completed_at
+        END,
         expires_at = CASE
-          WHEN ${status} = 'completed'
-            AND (k.attempt > 1 OR k.expires_at < now() + 0.9 * ${e.of('retention')} * interval '1 millisecond')
-          THEN now() + ${e.of('retention')} * interval '1 millisecond'
+          WHEN ${status} = 'completed' AND (k.attempt > 1 OR k.expires_at < t.nine_tenths) THEN t.whole
           ELSE k.expires_at
         END
-    ${e.from}
+    FROM ${[...e.tables, times].join()}
     WHERE ${BOUNDED_LOCK_WAIT}
       AND k.scope = ${e.of('scope')} AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
       AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { sqlCode, type ErrorCode } from '../schema/error-code.js';
+import { nowIf } from '../postgres/times.js';
 import { isKey, nameParameters, type KeyName } from '../schema/key-name.js';
 import type { Lease } from './lease-store.js';
 import type { SeenKey } from './seen-key.js';
@@ -65,7 +66,7 @@ export class KeyTransitions {
       seen,
       LAPSED,
       `status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('attempt_died')},
-       resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN now() END`,
+       resume_after = ${nowIf('operation IS NOT NULL AND completed_at IS NULL')}`,
     );
   }
 

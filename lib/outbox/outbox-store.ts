@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Database } from '../postgres/database.js';
-import { milliseconds, withDates } from '../postgres/times.js';
+import { milliseconds, nowIf, withDates } from '../postgres/times.js';
 
 export interface NewMessage {
   /** Of the request that adds it; empty outside a request. */
@@ -181,7 +181,7 @@ export class OutboxStore {
       `UPDATE ${this.outbox}
        SET lease_token = NULL, last_error = $4,
            available_at = now() + coalesce($5::float8, 0) * interval '1 millisecond',
-           dead_at = CASE WHEN $5::float8 IS NULL THEN now() END
+           dead_at = ${nowIf('$5::float8 IS NULL')}
        WHERE scope = $1 AND id = $2 AND lease_token = $3
        RETURNING id`,
       [scope, id, token, error, pause],

@@ -44,24 +44,12 @@ const ENTRY = {
  */
 export function recordSql(keys: string, phases: string, rows: Rows, inTransaction = false): string {
   const e = new GivenRows(rows, ENTRY, 'e');
+  // What the fence let pass.
+  const passed = new GivenRows(rows, ENTRY, 'fence');
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
-  const state = e.of('state');
+  const tables = e.tables.map((table) => `FROM ${table}`).join();
   // Not the start of the transaction, which is the user's and may be long.
   const time = 'statement_timestamp()';
-  const values = [
-    e.of('name'),
-    e.of('position'),
-    e.of('kind'),
-    state,
-    e.of('attempt'),
-    e.of('effect_key'),
-    e.of('in_doubt'),
-    `${time} + ${e.of('key_valid_for')} * interval '1 millisecond'`,
-    `${e.of('request')}::json`,
-    `${e.of('result')}::json`,
-    time,
-    `CASE WHEN ${state} <> 'intended' THEN ${time} END`,
-  ];
   return `WITH fence AS (
       UPDATE ${keys} k
       SET locked_until = ${time} + ${e.of('lease')} * interval '1 millisecond',
@@ -70,15 +58,22 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
           lease_ms = CASE WHEN ${e.of('operation')} IS NOT NULL THEN ${e.of('lease')} ELSE k.lease_ms END,
           max_run_time_ms =
             CASE WHEN ${e.of('operation')} IS NOT NULL THEN ${e.of('max_run_time')} ELSE k.max_run_time_ms END,
-          recovery_point = CASE WHEN ${state} = 'finished' THEN ${e.of('name')} ELSE k.recovery_point END
-      ${e.from}
+          recovery_point = CASE WHEN ${e.of('state')} = 'finished' THEN ${e.of('name')} ELSE k.recovery_point END
+      ${tables}
       WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}k.scope = ${e.of('scope')}
         AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
         AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
-      RETURNING k.scope, k.endpoint, k.key, ${values.map((value, index) => `${value} AS ${COLUMNS[index]}`).join()}
+      RETURNING ${rows === 'one' ? 'k.scope, k.endpoint, k.key' : 'e.*'}
     )
-    INSERT INTO ${phases} AS p (${NAME}, ${COLUMNS.join()})
-    SELECT ${NAME}, ${COLUMNS.join()} FROM fence
+    INSERT INTO ${phases} AS p
+      (${NAME}, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until,
+       request, result, started_at, finished_at)
+    SELECT ${NAME}, ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
+           ${passed.of('state')}, ${passed.of('attempt')}, ${passed.of('effect_key')},
+           ${passed.of('in_doubt')}, ${time} + ${passed.of('key_valid_for')} * interval '1 millisecond',
+           ${passed.of('request')}::json, ${passed.of('result')}::json, ${time},
+           ${time} + CASE WHEN ${passed.of('state')} <> 'intended' THEN interval '0' END
+    FROM fence
     ON CONFLICT (${NAME}, name) DO UPDATE
       SET state = excluded.state, attempt = excluded.attempt,
           in_doubt = coalesce(excluded.in_doubt, p.in_doubt),
@@ -91,19 +86,3 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
     RETURNING ${NAME}, attempt,
       CASE WHEN state = 'intended' THEN ${milliseconds('started_at')} END AS "startedAt"`;
 }
-
-/** Of a phase, behind the name of its key; in the order of the values above. */
-const COLUMNS = [
-  'name',
-  'position',
-  'kind',
-  'state',
-  'attempt',
-  'effect_key',
-  'in_doubt',
-  'key_valid_until',
-  'request',
-  'result',
-  'started_at',
-  'finished_at',
-];

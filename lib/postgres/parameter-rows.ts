@@ -30,17 +30,19 @@ export class GivenRows<Column extends string> {
   }
 
   /**
-   * The table as a FROM clause; empty for one row.
+   * The table, for a FROM clause; none for one row.
    *
    * PostgreSQL cannot know how many rows the arrays of a prepared statement will
    * have. It guesses ten, and with ten to look up it would rather read all of a
    * small table, and go on doing so while the table grows. Behind a LIMIT that it
    * does not know either, it counts on one row, and uses the index from the start.
    */
-  get from(): string {
-    if (this.rows === 'one') return '';
+  get tables(): string[] {
+    if (this.rows === 'one') return [];
     const arrays = this.names.map((name) => this.parameter(name));
-    return `FROM (SELECT * FROM unnest(${arrays.join()}) LIMIT cardinality(${arrays[0]})) AS ${this.alias} (${this.names.join()})`;
+    return [
+      `(SELECT * FROM unnest(${arrays.join()}) LIMIT cardinality(${arrays[0]})) AS ${this.alias} (${this.names.join()})`,
+    ];
   }
 
   private parameter(name: Column): string {

@@ -1,9 +1,16 @@
 /**
  * A time as milliseconds since 1970, in SQL. As text it would depend on the
  * `datestyle` of the database or the role, and the driver reads only one of them.
+ * As a distance, because that depends on nothing: distributed tables allow only
+ * immutable functions in RETURNING.
  */
 export function milliseconds(time: string): string {
-  return `(extract(epoch FROM ${time}) * 1000)::float8`;
+  return `(extract(epoch FROM ${time} - timestamptz '1970-01-01Z') * 1000)::float8`;
+}
+
+/** The time of the transaction if the condition holds, otherwise null. Distributed tables allow no now() inside a CASE. */
+export function nowIf(condition: string): string {
+  return `now() + CASE WHEN ${condition} THEN interval '0' END`;
 }
 
 /** Makes dates of the members of a row that a statement has selected as `milliseconds`. */

@@ -4,6 +4,7 @@ import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 import type { SeenKey } from '../keys/seen-key.js';
 import { SEEN } from '../keys/seen-key.js';
+import { nowIf } from '../postgres/times.js';
 import { isKey, nameParameters, sameKey } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import { sqlCode, type ErrorCode } from '../schema/error-code.js';
@@ -235,7 +236,7 @@ const COLUMNS = `${SEEN}, k.last_error_code AS "lastErrorCode", k.operation,
  */
 const RESUMABLE = `
   status = 'failed_retryable', reconcile_after = NULL, locked_until = now(),
-  resume_after = CASE WHEN operation IS NOT NULL THEN now() END`;
+  resume_after = ${nowIf('operation IS NOT NULL')}`;
 
 /** What a decision was about, for the audit and for the caller. */
 export function stateOf(seen: SeenState): KeyState {

@@ -198,7 +198,7 @@ function renderTemplates(app: INestApplication, platform: PlatformName): void {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Answers of the library', (platform) => {
   const logger = recordingLogger();
   let app: IdempotentApp;
   beforeAll(async () => {
@@ -230,7 +230,7 @@ forEachPlatform((platform) => {
     expect(logger.errors).toEqual([]);
   }
 
-  describe.each(KINDS)('The replay of a handler that answers with: %s', (kind) => {
+  describe.each(KINDS)('The replay of %s', (kind) => {
     it.each(OUTER)('passes %s without a value and without an error', async (name, behaviour) => {
       const key = `${kind}-${name.replaceAll(' ', '-')}`;
       const first = await send(`${app.url}/${kind}`, { key });
@@ -260,14 +260,14 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('Outer interceptors see the end of a replay', async () => {
+  it('show the end of a replay to outer interceptors', async () => {
     await send(`${app.url}/object`, { key: 'ends' });
     outer = (answer) => answer.pipe(tap({ complete: () => (ends += 1) }));
     await send(`${app.url}/object`, { key: 'ends' });
     expect(ends).toBe(2);
   });
 
-  it('An outer interceptor of a request-scoped class gets no value either', async () => {
+  it('give no value to an outer interceptor of a request-scoped class', async () => {
     await send(`${app.url}/scoped`, { key: 'scoped' });
     expect(values).toEqual([{ order: { id: 7 } }]);
     const replay = await send(`${app.url}/scoped`, { key: 'scoped' });
@@ -276,7 +276,7 @@ forEachPlatform((platform) => {
     expectQuiet();
   });
 
-  it('An error of an outer interceptor that has another reason is not hidden', async () => {
+  it('do not hide an error that an outer interceptor throws for another reason', async () => {
     await send(`${app.url}/object`, { key: 'broken' });
     outer = (answer) =>
       answer.pipe(
@@ -301,17 +301,14 @@ forEachPlatform((platform) => {
     });
     afterAll(() => own.close());
 
-    it.each(['route', 'class'])(
-      'an outer interceptor of a %s gets no value either',
-      async (path) => {
-        outer = (answer) => answer.pipe(map((data) => data.order.id));
-        const first = await send(`${own.url}/${path}`, { key: path });
-        const replay = await send(`${own.url}/${path}`, { key: path });
-        expect(first.text).toBe('7');
-        expect(replay.text).toBe('7');
-        expect((await send(`${own.url}/${path}`)).json()).toMatchObject({ code: 'key_missing' });
-        expectQuiet();
-      },
-    );
+    it.each(['route', 'class'])('give no value to an outer interceptor of a %s', async (path) => {
+      outer = (answer) => answer.pipe(map((data) => data.order.id));
+      const first = await send(`${own.url}/${path}`, { key: path });
+      const replay = await send(`${own.url}/${path}`, { key: path });
+      expect(first.text).toBe('7');
+      expect(replay.text).toBe('7');
+      expect((await send(`${own.url}/${path}`)).json()).toMatchObject({ code: 'key_missing' });
+      expectQuiet();
+    });
   });
 });

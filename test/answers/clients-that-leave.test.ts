@@ -100,7 +100,7 @@ class Handlers {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Clients that leave', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [Handlers], logger: false });
@@ -129,7 +129,7 @@ forEachPlatform((platform) => {
     });
   }
 
-  describe('When its client leaves, a handler', () => {
+  describe('A handler whose client leaves', () => {
     it.each([
       ['async', 201],
       ['observable', 201],
@@ -148,7 +148,7 @@ forEachPlatform((platform) => {
       expect(done).toHaveLength(3);
     });
 
-    it('that fails leaves its key open for the retry', async () => {
+    it('leaves its key open for the retry if it fails', async () => {
       expect(await askAndLeave('bug')).toBe('failed_retryable');
       const retry = await ask('bug');
       expect([retry.status, retry.json()]).toEqual([201, { step: 'repaired' }]);

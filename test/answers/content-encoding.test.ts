@@ -37,7 +37,7 @@ async function compress(name: PlatformName, app: INestApplication): Promise<void
   else await (app as NestFastifyApplication).register(fastifyCompress, { threshold: 0 });
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The content encoding', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -54,7 +54,7 @@ forEachPlatform((platform) => {
     ['gzip', 'identity'],
     ['identity', 'gzip'],
     ['gzip', 'gzip'],
-  ])('is of each request itself: first %s, then %s', async (...encodings) => {
+  ])('follows each request: first %s, then %s', async (...encodings) => {
     const key = encodings.join('-');
     for (const encoding of encodings) {
       const answer = await ask('plain', key, encoding);
@@ -67,7 +67,7 @@ forEachPlatform((platform) => {
     expect(JSON.parse((await keyRow(app.database, key)).response_body)).toEqual({ text: TEXT });
   });
 
-  it('is kept where the application encoded the body itself', async () => {
+  it('is kept if the application encoded the body itself', async () => {
     for (const replayed of [null, 'true']) {
       const answer = await ask('zipped', 'zipped', 'gzip');
       expect(answer.headers.get('idempotent-replayed')).toBe(replayed);

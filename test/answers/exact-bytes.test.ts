@@ -39,7 +39,7 @@ const TEXTS: Record<string, string> = {
   escapes: '{"a":"\\u0041\\/"}',
 };
 
-forEachPlatform((platform) => {
+forEachPlatform('The bytes of an answer', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [BytesController] });
@@ -51,7 +51,7 @@ forEachPlatform((platform) => {
     ...Object.entries(TEXTS).map(([name, value]) => ['texts', name, value] as const),
   ];
 
-  it.each(cases)('%s with %s come back byte by byte', async (path, name, value) => {
+  it.each(cases)('are replayed unchanged: %s with %s', async (path, name, value) => {
     const key = name.replaceAll(' ', '-');
     const expected = Buffer.from(path === 'texts' ? (value as string) : JSON.stringify(value));
     for (const replayed of [null, 'true']) {

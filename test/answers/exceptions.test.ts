@@ -19,7 +19,7 @@ class Unspeakable extends Error {}
 
 let filtered = 0;
 
-/** The domain speaks of rockets, and a filter makes HTTP of it, after a look into a database. */
+/** A domain error, which a filter turns into HTTP after a query. */
 @Catch(NoSuchRocket)
 class NoSuchRocketFilter implements ExceptionFilter {
   async catch(_error: NoSuchRocket, host: ArgumentsHost): Promise<void> {
@@ -67,7 +67,7 @@ const EXCEPTIONS: [string, () => Error, number, string][] = [
   ],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Exceptions', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -84,25 +84,28 @@ forEachPlatform((platform) => {
     filtered = 0;
   });
 
-  it.each(EXCEPTIONS)('replays %s as it was answered', async (name, exception, status, body) => {
-    const key = name.replaceAll(' ', '-');
-    routes.answers(() => {
-      throw exception();
-    });
-    const first = await send(`${app.url}/orders`, { key });
-    const replay = await send(`${app.url}/orders`, { key });
-    expect(replay.headers.get('idempotent-replayed')).toBe('true');
-    for (const answer of [first, replay]) {
-      expect(answer.status).toBe(status);
-      expect(answer.text).toBe(body);
-    }
-    for (const header of ['content-type', 'content-language', 'etag']) {
-      expect(replay.headers.get(header)).toBe(first.headers.get(header));
-    }
-    expect(routes.executions).toBe(1);
-  });
+  it.each(EXCEPTIONS)(
+    'are replayed as they were answered: %s',
+    async (name, exception, status, body) => {
+      const key = name.replaceAll(' ', '-');
+      routes.answers(() => {
+        throw exception();
+      });
+      const first = await send(`${app.url}/orders`, { key });
+      const replay = await send(`${app.url}/orders`, { key });
+      expect(replay.headers.get('idempotent-replayed')).toBe('true');
+      for (const answer of [first, replay]) {
+        expect(answer.status).toBe(status);
+        expect(answer.text).toBe(body);
+      }
+      for (const header of ['content-type', 'content-language', 'etag']) {
+        expect(replay.headers.get(header)).toBe(first.headers.get(header));
+      }
+      expect(routes.executions).toBe(1);
+    },
+  );
 
-  it('lets a retry run again where a filter itself failed', async () => {
+  it('let a retry run again if the exception filter itself failed', async () => {
     routes.answers((execution) => {
       if (execution === 1) throw new Unspeakable();
       return { execution };

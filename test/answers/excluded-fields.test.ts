@@ -74,9 +74,9 @@ const APPLICATIONS = [
   },
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Excluded fields', (platform) => {
   describe.each(APPLICATIONS)(
-    'With $interceptors for the whole application',
+    'with $interceptors for the whole application',
     ({ providers, paths }) => {
       let app: IdempotentApp;
       beforeAll(async () => {
@@ -87,18 +87,15 @@ forEachPlatform((platform) => {
       });
       afterAll(() => app.close());
 
-      it.each(paths)(
-        'an excluded field is neither sent nor stored nor replayed (%s)',
-        async (path) => {
-          for (const replayed of [null, 'true']) {
-            const answer = await send(`${app.url}/${path}`, { key: path });
-            expect(answer.headers.get('idempotent-replayed')).toBe(replayed);
-            expect(answer.text).toBe(SERIALIZED);
-          }
-          const row = await keyRow(app.database, path);
-          expect(row.response_body.toString()).toBe(SERIALIZED);
-        },
-      );
+      it.each(paths)('are neither sent nor stored nor replayed (%s)', async (path) => {
+        for (const replayed of [null, 'true']) {
+          const answer = await send(`${app.url}/${path}`, { key: path });
+          expect(answer.headers.get('idempotent-replayed')).toBe(replayed);
+          expect(answer.text).toBe(SERIALIZED);
+        }
+        const row = await keyRow(app.database, path);
+        expect(row.response_body.toString()).toBe(SERIALIZED);
+      });
     },
   );
 });

@@ -28,7 +28,7 @@ class WrappingInterceptor implements NestInterceptor {
 
 const HEADERS = ['content-type', 'content-language', 'location', 'etag', 'last-modified'];
 
-forEachPlatform((platform) => {
+forEachPlatform('Stored answers', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -39,26 +39,29 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
-  describe.each([{ wrapped: false }, { wrapped: true }])('wrapped: $wrapped', ({ wrapped }) => {
-    const headers: Record<string, string> = wrapped ? { 'x-wrap': 'yes' } : {};
+  describe.each([{ wrapped: false }, { wrapped: true }])(
+    'wrapped by an outer interceptor: $wrapped',
+    ({ wrapped }) => {
+      const headers: Record<string, string> = wrapped ? { 'x-wrap': 'yes' } : {};
 
-    it.each(Object.keys(KINDS))('%s comes back from the store as it was sent', async (kind) => {
-      const key = `${kind}-${wrapped}`;
-      const url = `${app.url}/answers/${kind}`;
-      const withoutKey = await send(url, { headers });
-      const first = await send(url, { key, headers });
-      const replay = await send(url, { key, headers });
+      it.each(Object.keys(KINDS))('are replayed as they were sent: %s', async (kind) => {
+        const key = `${kind}-${wrapped}`;
+        const url = `${app.url}/answers/${kind}`;
+        const withoutKey = await send(url, { headers });
+        const first = await send(url, { key, headers });
+        const replay = await send(url, { key, headers });
 
-      expect(first.status).toBe(KINDS[kind]!.status);
-      expect(first.headers.get('idempotent-replayed')).toBeNull();
-      expect(replay.headers.get('idempotent-replayed')).toBe('true');
-      for (const answer of [first, replay]) {
-        expect(answer.status).toBe(withoutKey.status);
-        expect(answer.body).toEqual(withoutKey.body);
-        for (const name of HEADERS) {
-          expect([name, answer.headers.get(name)]).toEqual([name, withoutKey.headers.get(name)]);
+        expect(first.status).toBe(KINDS[kind]!.status);
+        expect(first.headers.get('idempotent-replayed')).toBeNull();
+        expect(replay.headers.get('idempotent-replayed')).toBe('true');
+        for (const answer of [first, replay]) {
+          expect(answer.status).toBe(withoutKey.status);
+          expect(answer.body).toEqual(withoutKey.body);
+          for (const name of HEADERS) {
+            expect([name, answer.headers.get(name)]).toEqual([name, withoutKey.headers.get(name)]);
+          }
         }
-      }
-    });
-  });
+      });
+    },
+  );
 });

@@ -28,7 +28,7 @@ class ShopController {
 const role = `limited_${randomBytes(6).toString('hex')}`;
 const SECRET = 'secret-of-the-client';
 
-forEachPlatform((platform) => {
+forEachPlatform('Logged refusals', (platform) => {
   const logger = recordingLogger();
   let database: TestDatabase;
   beforeAll(async () => {
@@ -60,7 +60,7 @@ forEachPlatform((platform) => {
     await app.close();
   }
 
-  it('Misused keys leave one line per burst and route, without what clients sent', async () => {
+  it('of misused keys are one line per burst and route, without any data of clients', async () => {
     await withApp('', async (app) => {
       for (const path of ['orders', 'rides']) {
         const key = `${path}-${SECRET}`;
@@ -81,7 +81,7 @@ forEachPlatform((platform) => {
     expect(logger.errors).toEqual([]);
   });
 
-  describe('A 503 leaves one line per burst, with the words of the database', () => {
+  describe("with 503 are one line per burst, with the database's message", () => {
     /** After the boot, which checks it: the primary has become a standby, rights were taken away. */
     const becomesReadOnly = async () => {
       await database.query(

@@ -38,7 +38,7 @@ const OUTER: [string, typeof outer, string][] = [
   ],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Outer interceptors', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -51,7 +51,7 @@ forEachPlatform((platform) => {
 
   describe('An outer interceptor that', () => {
     it.each(OUTER)(
-      '%s changes the answer once, and its replay not again',
+      '%s changes the first answer only, not its replay',
       async (name, behaviour, text) => {
         outer = behaviour;
         routes.answers(() => ({ order: { id: 7 } }));

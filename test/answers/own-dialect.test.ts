@@ -49,7 +49,7 @@ function raise(message: string): never {
   throw new Error(message);
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('A dialect of the application', (platform) => {
   const logger = recordingLogger();
   let speak: (problem: IdempotencyProblem) => unknown = envelope;
   let app: IdempotentApp;
@@ -70,8 +70,8 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
-  describe('A dialect of the application', () => {
-    it.each(CODES)('speaks about %s', async (code) => {
+  describe('A working dialect', () => {
+    it.each(CODES)('is asked about %s', async (code) => {
       const answer = await situations.meet(code, app);
       expect(answer.status).toBe(STATUS[code]);
       expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -109,7 +109,7 @@ forEachPlatform((platform) => {
       expect(empty.body).toHaveLength(0);
     });
 
-    it('speaks in the answer that an operator closes a request with', async () => {
+    it('is used for the answer with which an operator closes a request', async () => {
       const sending = { key: 'closed', headers: { 'x-account': 'a' } };
       situations.routes.answers(() => raise('a bug'));
       await send(`${app.url}/orders`, sending);
@@ -121,9 +121,9 @@ forEachPlatform((platform) => {
     });
   });
 
-  describe('Instead of a dialect that', () => {
+  describe('A broken dialect that', () => {
     it.each(BROKEN)(
-      '%s, the IETF document is sent, and the log says why',
+      '%s is replaced by the IETF document, and the log gives the reason',
       async (_, broken, why) => {
         // Each failure in an application of its own: one line is logged per burst.
         const own = await startIdempotentApp(platform, {

@@ -35,7 +35,7 @@ const EXPECTED: Record<ProblemCode, Expected> = {
 
 const CODES = Object.keys(EXPECTED) as ProblemCode[];
 
-forEachPlatform((platform) => {
+forEachPlatform('Problem documents', (platform) => {
   let app: IdempotentApp;
   const types = new Map<string, string>();
   const titles = new Map<string, string>();
@@ -49,7 +49,7 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
-  it.each(CODES)('%s is a problem document', async (code) => {
+  it.each(CODES)('are sent for %s', async (code) => {
     const { status, title, retryable } = EXPECTED[code];
     const answer = await situations.meet(code, app);
     expect(answer.status).toBe(status);
@@ -79,7 +79,7 @@ forEachPlatform((platform) => {
     expect(answer.headers.has('idempotency-key-expires')).toBe(stored);
   });
 
-  it('every problem has a type and a title of its own', () => {
+  it('have a type and a title of their own for every problem', () => {
     expect(new Set(types.values()).size).toBe(CODES.length);
     expect(new Set(titles.values()).size).toBe(CODES.length);
   });

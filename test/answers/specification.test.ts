@@ -46,9 +46,9 @@ const CASES: {
   },
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('The specification link', (platform) => {
   describe.each(CASES)(
-    'In dialect $dialect with specification $specification',
+    'in dialect $dialect with specification $specification',
     ({ dialect, specification, expected }) => {
       let app: IdempotentApp;
       beforeAll(async () => {
@@ -59,7 +59,7 @@ forEachPlatform((platform) => {
       });
       afterAll(() => app.close());
 
-      it('a problem says where it is explained', async () => {
+      it('is part of a problem', async () => {
         expected(await send(`${app.url}/orders`));
       });
     },

@@ -67,7 +67,7 @@ const EXPECTED: Record<ProblemCode, Expected> = {
   lease_lost: { status: 409, type: 'idempotency_error', code: 'lease_lost', retried: true },
 };
 
-forEachPlatform((platform) => {
+forEachPlatform('Dialects', (platform) => {
   let stripe: IdempotentApp;
   let ietf: IdempotentApp;
   beforeAll(async () => {
@@ -83,28 +83,31 @@ forEachPlatform((platform) => {
   afterAll(() => Promise.all([ietf.close(), stripe.close()]));
 
   describe("The dialect 'stripe'", () => {
-    it.each(Object.keys(EXPECTED) as ProblemCode[])('says %s as Stripe does', async (problem) => {
-      const { status, ietf: otherStatus = status, type, code, retried } = EXPECTED[problem];
-      const answer = await situations.meet(problem, stripe);
-      expect(answer.status).toBe(status);
-      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
-      expect(answer.headers.get('stripe-should-retry')).toBe(String(retried));
-      const body = answer.json();
-      expect(Object.keys(body)).toEqual(['error']);
-      expect(body.error).toMatchObject({
-        type,
-        code,
-        message: expect.stringMatching(/^[A-Z].*\.$/),
-      });
-      if (problem === 'response_unavailable') expect(body.error.original_status).toBe(201);
-      const retryAfter = answer.headers.get('retry-after');
-      if (retried) expect(retryAfter).toMatch(/^([1-9]|[1-5]\d)$/);
-      else expect(retryAfter).toBeNull();
+    it.each(Object.keys(EXPECTED) as ProblemCode[])(
+      'describes %s as Stripe does',
+      async (problem) => {
+        const { status, ietf: otherStatus = status, type, code, retried } = EXPECTED[problem];
+        const answer = await situations.meet(problem, stripe);
+        expect(answer.status).toBe(status);
+        expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+        expect(answer.headers.get('stripe-should-retry')).toBe(String(retried));
+        const body = answer.json();
+        expect(Object.keys(body)).toEqual(['error']);
+        expect(body.error).toMatchObject({
+          type,
+          code,
+          message: expect.stringMatching(/^[A-Z].*\.$/),
+        });
+        if (problem === 'response_unavailable') expect(body.error.original_status).toBe(201);
+        const retryAfter = answer.headers.get('retry-after');
+        if (retried) expect(retryAfter).toMatch(/^([1-9]|[1-5]\d)$/);
+        else expect(retryAfter).toBeNull();
 
-      const other = await situations.meet(problem, ietf);
-      expect(other.status).toBe(otherStatus);
-      expect(other.json()).not.toHaveProperty('error');
-    });
+        const other = await situations.meet(problem, ietf);
+        expect(other.status).toBe(otherStatus);
+        expect(other.json()).not.toHaveProperty('error');
+      },
+    );
 
     it.each([
       [500, 'completed'],
@@ -126,7 +129,7 @@ forEachPlatform((platform) => {
       expect(retry.headers.get('idempotent-replayed')).toBe(stored ? 'true' : null);
     });
 
-    it('leaves the last word on a 500 to the policy of a route', async () => {
+    it('leaves the decision about a 500 to the policy of a route', async () => {
       routes.answers(() => {
         throw new Error('a bug');
       });

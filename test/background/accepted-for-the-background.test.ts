@@ -6,14 +6,14 @@ import { send } from '../support/http.js';
 import { startRides, type RidesApp } from './rides-app.js';
 import { declined, timedOut } from './rides.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('A request accepted for the background', (platform) => {
   let app: RidesApp;
   beforeAll(async () => {
     app = await startRides(platform, { run: 'background' }, { statusPath: 'operations' });
   });
   afterAll(() => app.close());
 
-  it('answers 202 until a worker is done, and then the real answer', async () => {
+  it('gets 202 until a worker has finished, and then the real answer', async () => {
     const accepted = await app.request('a');
     expect(accepted.status).toBe(202);
     expect(Number(accepted.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -41,7 +41,7 @@ forEachPlatform((platform) => {
     expect(app.rides.runs).toBe(1);
   });
 
-  it('answers with the definite no that the worker got', async () => {
+  it('gets the rejection that the worker received', async () => {
     app.provider.troubles.push(declined);
     await app.request('b');
     await runJob(app, 'completer');
@@ -49,7 +49,7 @@ forEachPlatform((platform) => {
     expect((await app.request('b')).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('answers 202 after a failure too, and leaves the next attempt to the worker', async () => {
+  it('gets 202 after a failure as well, and a worker makes the next attempt', async () => {
     app.provider.troubles.push(timedOut);
     await app.request('c');
     await runJob(app, 'completer');
@@ -59,7 +59,7 @@ forEachPlatform((platform) => {
     expect((await app.request('c')).status).toBe(201);
   });
 
-  it('tells the caller, and nobody else, how far it has come', async () => {
+  it('shows its progress to its caller and to nobody else', async () => {
     await app.request('d');
     const { id } = await keyRow(app.database, 'd');
     const status = () => send(`${app.url}/operations/${id}`, { method: 'GET' });

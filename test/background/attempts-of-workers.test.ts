@@ -9,7 +9,7 @@ import { timedOut } from './rides.js';
 
 const OUTAGE = Array.from({ length: 100 }, () => timedOut);
 
-forEachPlatform((platform) => {
+forEachPlatform('The completer', (platform) => {
   describe('The attempts of workers', () => {
     const logger = recordingLogger();
     let background: RidesApp;
@@ -49,7 +49,7 @@ forEachPlatform((platform) => {
       expect((await background.request(key)).status).toBe(201);
     });
 
-    it('are not used up by a client that retries through an outage and leaves', async () => {
+    it('are not used up by a client that retries during an outage and leaves', async () => {
       const key = 'retries';
       inRequest.provider.troubles.push(...Array.from({ length: 12 }, () => timedOut));
       for (let retry = 0; retry < 12; retry++) {
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
       expect((await inRequest.request(key)).status).toBe(201);
     });
 
-    it('end after a bound, and the client, the log and an operator hear of it', async () => {
+    it('end after a limit, and the client, the log and an operator are told', async () => {
       const key = 'given-up';
       background.provider.troubles.push(...OUTAGE);
       await background.request(key);
@@ -94,7 +94,7 @@ forEachPlatform((platform) => {
       expect(await keyRow(background.database, key)).toMatchObject({ resume_attempts: 1 });
     });
 
-    it('that are used up are said so again when the client failed once more', async () => {
+    it('are reported as used up again after the client failed once more', async () => {
       const key = 'failed-once-more';
       inRequest.provider.troubles.push(...OUTAGE);
       await inRequest.request(key);
@@ -110,7 +110,7 @@ forEachPlatform((platform) => {
       });
     });
 
-    it('are counted also where the worker dies in them', async () => {
+    it('are counted even if the worker dies in them', async () => {
       const key = 'kills';
       await background.request(key);
       for (let attempt = 1; attempt <= 2; attempt++) {

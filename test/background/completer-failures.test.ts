@@ -8,7 +8,7 @@ import { recordingLogger } from '../support/recording-logger.js';
 import { startRides, type RidesApp } from './rides-app.js';
 import { declined, timedOut } from './rides.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Failures of the completer', (platform) => {
   let app: RidesApp;
   beforeAll(async () => {
     app = await startRides(
@@ -33,7 +33,7 @@ forEachPlatform((platform) => {
     return runJob(app, 'completer');
   };
 
-  it('tries again after a failure, with a growing pause', async () => {
+  it('are followed by another attempt after a growing pause', async () => {
     app.provider.troubles.push(timedOut, timedOut, timedOut);
     expect((await app.request('a')).status).toBe(500);
     expect(await runJob(app, 'completer')).toBe(0); // not yet
@@ -50,7 +50,7 @@ forEachPlatform((platform) => {
     expect((await app.request('a')).status).toBe(201);
   });
 
-  it('gives the client the definite no that a worker got', async () => {
+  it('give the client the rejection that a worker received', async () => {
     app.provider.troubles.push(timedOut, declined);
     await app.request('b');
     expect(await due('b')).toBe(1);
@@ -60,7 +60,7 @@ forEachPlatform((platform) => {
     expect((await app.request('b')).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('keeps a key as unknown when a call of the worker is in doubt', async () => {
+  it('leave the key unknown if a call of the worker is in doubt', async () => {
     await app.crash('ride_created:after_commit', 'c', { target: 'mars', inDoubt: 'stop' });
     await runJob(app, 'sweeper');
     app.provider.troubles.push(timedOut);
@@ -69,7 +69,7 @@ forEachPlatform((platform) => {
     expect(await due('c')).toBe(0);
   });
 
-  it('does not let an operation pass by a call in doubt', async () => {
+  it('do not let an operation continue past a call in doubt', async () => {
     const before = app.provider.charges.length;
     app.provider.troubles.push(timedOut);
     expect((await app.request('bypass')).status).toBe(500);
@@ -88,7 +88,7 @@ forEachPlatform((platform) => {
     expect((await app.request('bypass')).status).toBe(201);
   });
 
-  it('gives up after a bound', async () => {
+  it('stop the attempts after a limit', async () => {
     app.provider.troubles.push(...Array.from({ length: 20 }, () => timedOut));
     await app.request('d');
     let attempts = 1;
@@ -105,8 +105,8 @@ forEachPlatform((platform) => {
   });
 });
 
-forEachPlatform((platform) => {
-  describe('operations that this process does not have', () => {
+forEachPlatform('Operations of the completer', (platform) => {
+  describe('that this process does not have', () => {
     it('are reported once and kept', async () => {
       const rides = await startRides(platform);
       rides.provider.troubles.push(timedOut);
@@ -126,7 +126,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('refuses two operations of one name at boot', async () => {
+  it('are refused at boot if two have the same name', async () => {
     @Injectable()
     class One {
       @Resumable('same')

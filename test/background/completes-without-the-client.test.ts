@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { FAULT_STEPS } from 'nestjs-atomic-idempotency/testing';
 import { keyRow } from '../support/idempotent-app.js';
 import { runJob } from '../support/jobs.js';
@@ -16,22 +16,24 @@ const POINTS = [
   'recording:before',
 ];
 
-it('covers every step after the first phase', () => {
-  const steps = POINTS.map((point) => point.replace(/^(ride|charge)_created:/, ''));
-  expect(FAULT_STEPS.filter((step) => !steps.includes(step))).toEqual([
-    'reserved', // nothing was recorded yet
-    'recording:after', // nothing is left to do
-  ]);
+describe('Fault points of a ride', () => {
+  it('cover every step after the first phase', () => {
+    const steps = POINTS.map((point) => point.replace(/^(ride|charge)_created:/, ''));
+    expect(FAULT_STEPS.filter((step) => !steps.includes(step))).toEqual([
+      'reserved', // nothing was recorded yet
+      'recording:after', // nothing is left to do
+    ]);
+  });
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Completion without the client', (platform) => {
   let app: RidesApp;
   beforeAll(async () => {
     app = await startRides(platform);
   });
   afterAll(() => app.close());
 
-  it.each(POINTS)('completes a ride whose process died at %s', async (key) => {
+  it.each(POINTS)('finishes a ride whose process died at %s', async (key) => {
     const before = { rides: await app.countRides(), charges: app.provider.charges.length };
     await app.crash(key, key);
 

@@ -6,8 +6,8 @@ import { forEachPlatform } from '../support/platforms.js';
 import { startRides, type RidesApp } from './rides-app.js';
 import { declined } from './rides.js';
 
-forEachPlatform((platform) => {
-  describe('A decline whose record is lost', () => {
+forEachPlatform('Background work', (platform) => {
+  describe('A rejection whose record is lost', () => {
     let app: RidesApp;
     beforeAll(async () => {
       app = await startRides(platform, { run: 'background' });
@@ -26,7 +26,7 @@ forEachPlatform((platform) => {
     afterAll(() => app.close());
 
     it.each(['repeat', 'stop'] as const)(
-      'ends the operation all the same, with inDoubt: %s',
+      'still ends the operation, with inDoubt: %s',
       async (inDoubt) => {
         await app.database.query(`ALTER SEQUENCE refusals RESTART`);
         app.provider.troubles.push(declined);

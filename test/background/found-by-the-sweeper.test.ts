@@ -21,7 +21,7 @@ class OrdersController {
 const INSERT = `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until, created_at, on_abandoned)
   VALUES ('', $1, '', gen_random_uuid(), now() - interval '1 second', now() - $2::interval, 'resume')`;
 
-forEachPlatform((platform) => {
+forEachPlatform('The sweeper', (platform) => {
   describe('A dead attempt', () => {
     const logger = recordingLogger();
     let app: IdempotentApp;
@@ -54,7 +54,7 @@ forEachPlatform((platform) => {
       expect(await statusOf('other')).toBe('failed_retryable');
     });
 
-    it('is found after a lock on it is gone, and others do not wait for it', async () => {
+    it('is found after a lock on it is released, and others do not wait for it', async () => {
       await die('locked');
       await die('beside');
       await withTransaction(app.database, async (tx) => {
@@ -67,7 +67,7 @@ forEachPlatform((platform) => {
       expect(await statusOf('locked')).toBe('failed_retryable');
     });
 
-    it('is found when its owner renewed the lease in between, and died after that', async () => {
+    it('is found if its owner renewed the lease meanwhile and died after that', async () => {
       await die('renewed');
       await app.database.query(
         `UPDATE idempotency_keys SET locked_until = now() + interval '1 hour' WHERE key = 'renewed'`,
@@ -79,7 +79,7 @@ forEachPlatform((platform) => {
       expect(await statusOf('renewed')).toBe('failed_retryable');
     });
 
-    it('is found when its row became visible after later ones were walked along', async () => {
+    it('is found if its row became visible after the sweeper had passed later rows', async () => {
       await withTransaction(app.database, async (tx) => {
         await tx.query(INSERT, ['late', '0 s']); // draws its id, and commits at the end
         await app.database.query(INSERT, ['after-it', '30 seconds']);
@@ -91,7 +91,7 @@ forEachPlatform((platform) => {
       expect(await statusOf('late')).toBe('failed_retryable');
     });
 
-    it('is found by a process that starts, which walks along no row twice', async () => {
+    it('is found by a process that starts, which reads no row twice', async () => {
       await app.database.query(INSERT, ['long-ago', '1 day']);
       await runJob(app, 'sweeper');
       const walked = await position();

@@ -85,7 +85,7 @@ class EveryFilter extends BaseExceptionFilter {
   }
 }
 
-/** Trips over an answer without a value, as many do. */
+/** Fails on an answer without a value, as many do. */
 @Injectable()
 class Envelope implements NestInterceptor {
   intercept(_: ExecutionContext, next: CallHandler) {
@@ -93,7 +93,7 @@ class Envelope implements NestInterceptor {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Background work', (platform) => {
   describe("run: 'background'", () => {
     const logger = recordingLogger();
     let app: IdempotentApp;
@@ -132,7 +132,7 @@ forEachPlatform((platform) => {
     const performed = (key: string) =>
       until(async () => (await keyRow(app.database, key)).status === 'performed', 'performed');
 
-    it('starts at once in the same process, and answers 202 while it waits and while it runs', async () => {
+    it('starts at once in the same process, and gets 202 while it waits and while it runs', async () => {
       const accepted = await ride('at-once');
       expect(accepted.status).toBe(202);
       await gate.arrived();
@@ -158,7 +158,7 @@ forEachPlatform((platform) => {
       await performed('beside-it');
     });
 
-    it('leaves no error in the log, in filters, or for interceptors, and lets the handler clean up', async () => {
+    it('causes no error in logs, filters or interceptors, and lets the handler clean up', async () => {
       expect((await ride('quiet')).status).toBe(202);
       gate.open();
       await performed('quiet');
@@ -177,7 +177,7 @@ forEachPlatform((platform) => {
       await performed('long');
     });
 
-    it('loses nothing when its process dies between reserving and leaving it to a worker', async () => {
+    it('loses nothing if its process dies between the reservation and the handover to a worker', async () => {
       const key = 'died-early';
       await crashAt('reserved', `${app.url}/rides`, { key, body: { target: 'mars' } });
       await age(app.database, key);
@@ -189,7 +189,7 @@ forEachPlatform((platform) => {
       expect((await ride(key)).status).toBe(201);
     });
 
-    it('stays performed when the answer could not be rendered, and is not run again', async () => {
+    it('stays performed if the answer could not be rendered, and is not run again', async () => {
       const key = 'rendered';
       const post = () => send(`${app.url}/rendered`, { key, body: { target: 'mars' } });
       expect((await post()).status).toBe(202);
@@ -205,7 +205,7 @@ forEachPlatform((platform) => {
       expect(gate.count).toBe(1);
     });
 
-    it('stays performed when the process dies with the answer, and is not run again', async () => {
+    it('stays performed if the process dies with the answer, and is not run again', async () => {
       const key = 'died-with-the-answer';
       await ride(key);
       gate.open();
@@ -234,7 +234,7 @@ forEachPlatform((platform) => {
     it.each([
       ['plain', 'RidesController.plain'],
       ['phase-only', 'RidesController.phaseOnly'],
-    ])('is an error where the handler of /%s calls no @Resumable() method', async (path, name) => {
+    ])('is an error if the handler of /%s calls no @Resumable() method', async (path, name) => {
       const answer = await send(`${app.url}/${path}`, { key: path });
       expect(answer.status).toBe(500);
       expect(filtered).toEqual([

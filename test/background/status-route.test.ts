@@ -122,7 +122,7 @@ function get(app: IdempotentApp, location: string | null, user?: string): Promis
   return send(`${app.url}${location}`, { method: 'GET', headers: user ? as(user) : {} });
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Background work', (platform) => {
   describe('The status route', () => {
     it.each([
       ['a class that guards a controller elsewhere', AuthGuard],
@@ -143,7 +143,7 @@ forEachPlatform((platform) => {
       await app.close();
     });
 
-    it('refuses a caller whom no guard has named, and logs the cure', async () => {
+    it('refuses a caller whom no guard has identified, and logs what to do', async () => {
       const logger = recordingLogger();
       const app = await start(platform, {}, { logger });
       const accepted = await send(`${app.url}/orders`, { key: 'a', headers: as('ada') });
@@ -163,7 +163,7 @@ forEachPlatform((platform) => {
       },
     );
 
-    it('takes a number for the caller', async () => {
+    it('accepts a number as the caller', async () => {
       const app = await start(platform, { scope: () => 7 });
       await send(`${app.url}/orders`, { key: 'a', headers: as('ada') });
       const { id } = await keyRow(app.database, 'a');
@@ -219,7 +219,7 @@ forEachPlatform((platform) => {
     ];
 
     it.each(settings)(
-      'is where Location says, with %s',
+      'has the address that Location gives, with %s',
       async (_, prefix, path, configure, extras = {}) => {
         const app = await start(
           platform,
@@ -237,7 +237,7 @@ forEachPlatform((platform) => {
       },
     );
 
-    it('is where Location says, with a path that RouterModule gives to the module', async () => {
+    it('has the address that Location gives, with a path that RouterModule gives to the module', async () => {
       const app = await start(
         platform,
         { statusGuards: [AuthGuard] },

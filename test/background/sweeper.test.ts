@@ -43,7 +43,7 @@ class SweptController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The sweeper', (platform) => {
   const logger = recordingLogger();
   let app: IdempotentApp;
   beforeAll(async () => {
@@ -83,7 +83,7 @@ forEachPlatform((platform) => {
     }
   });
 
-  it('leaves alone what is running, and what is finished', async () => {
+  it('does not touch keys that run or are finished', async () => {
     gate = barrier();
     const answer = send(`${app.url}/slow`, { key: 'slow' });
     await gate.arrived();
@@ -98,7 +98,7 @@ forEachPlatform((platform) => {
     expect(await keyRow(app.database, 'slow')).toMatchObject({ status: 'completed' });
   });
 
-  it('walks over many keys in one run', async () => {
+  it('handles many keys in one run', async () => {
     await app.database.query(
       `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until, created_at, status)
        SELECT 'many', n::text, '', gen_random_uuid(), now() - interval '1 minute', now() - interval '1 hour',

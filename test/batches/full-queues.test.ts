@@ -14,7 +14,7 @@ const QUEUE = 3;
 /** No further statement leaves before one of them is back, however late they are. */
 const MOST_CONCURRENT = 4;
 
-forEachPlatform((platform) => {
+forEachPlatform('A full queue', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let app: ProxiedApp;
 
@@ -34,7 +34,7 @@ forEachPlatform((platform) => {
 
   const order = (key: string): Promise<Received> => send(`${app.url}/orders`, { key });
 
-  it('a request that finds the queue full gets 503, and memory does not grow', async () => {
+  it('refuses further requests with 503, and memory does not grow', async () => {
     routes.answers((execution) => ({ execution }));
     const held: Held[] = [];
     const statements: Promise<Received>[] = [];

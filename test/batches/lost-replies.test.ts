@@ -8,9 +8,9 @@ import { FINISH, RESERVE } from '../support/store-statements.js';
 
 const CROWD = 12;
 
-// A statement of many requests was carried out, and nobody hears of it. Each of
+// A statement of many requests was executed, and its reply is lost. Each of
 // them asks again, and finds its own work done.
-forEachPlatform((platform) => {
+forEachPlatform('Lost replies to batches', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let app: ProxiedApp;
 
@@ -52,7 +52,7 @@ forEachPlatform((platform) => {
     await expectOnce(keys, await Promise.all(answers));
   });
 
-  it('of endings: each answer is the recorded one', async () => {
+  it('of recordings: each answer is the recorded one', async () => {
     const gate = barrier();
     routes.answers(async (execution) => {
       await gate.pass();

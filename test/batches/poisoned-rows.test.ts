@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { KeyBatches } from '../../lib/keys/key-batches.js';
 import type { Ending } from '../../lib/keys/key-store.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { reservationOf } from '../support/key-store.js';
+import { useKeyStore } from '../support/use-key-store.js';
 
 // What the database refuses is refused with the whole statement. The others in
 // it have done nothing wrong.
 describe('A row that the database refuses', () => {
-  let database: TestDatabase;
-  let keys: OpenKeyStore;
+  const { database, keys } = useKeyStore();
   let batches: KeyBatches;
-
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    keys = await openKeyStore(database.url);
+  beforeAll(() => {
     batches = new KeyBatches(keys.store, 10_000);
-  });
-  afterAll(async () => {
-    await keys.close();
-    await database.drop();
   });
 
   /** No text column can hold it. */
@@ -44,7 +36,7 @@ describe('A row that the database refuses', () => {
     };
   }
 
-  it('does not keep its neighbours from being reserved or recorded', async () => {
+  it('does not prevent other rows of its batch from being reserved or recorded', async () => {
     const good = await Promise.all(['one', 'two', 'three'].map((key) => endingOf(key)));
     const bad = await endingOf('bad', POISON);
     const statements = keys.sent.length;

@@ -10,7 +10,7 @@ import { watchTraffic, type Traffic } from './traffic.js';
 /** Every handler that is held at the gate takes longer than this. */
 const TIMEOUT = 3_000;
 
-forEachPlatform((platform) => {
+forEachPlatform('The client of Modern Treasury', (platform) => {
   const { controller, workshop, startAnew } = gatedOrders();
   let app: IdempotentApp;
   let traffic: Traffic;
@@ -61,7 +61,7 @@ forEachPlatform((platform) => {
     expect(new Set(traffic.keys).size).toBe(1);
   });
 
-  it('fails when the key was used for something else, and does not try again', async () => {
+  it('fails if the key was used for another request, and does not try again', async () => {
     gate.open();
     const idempotencyKey = 'used-before';
     await order('waiting-orders', 'rocket', { idempotencyKey });
@@ -76,7 +76,7 @@ forEachPlatform((platform) => {
     expect(workshop.executions).toBe(1);
   });
 
-  it('fails when the outcome of the first request is unknown', async () => {
+  it('fails if the outcome of the first request is unknown', async () => {
     // Without retries: it would obey Retry-After and come back half a minute later.
     const options = { idempotencyKey: 'in-doubt', maxRetries: 0 };
     const first = order('rejecting-orders', 'rocket', options);

@@ -10,7 +10,7 @@ import { watchTraffic, type Traffic } from './traffic.js';
 /** Every handler that is held at the gate takes longer than this. */
 const TIMEOUT = 3_000;
 
-forEachPlatform((platform) => {
+forEachPlatform('The client stripe-node', (platform) => {
   const { controller, workshop, startAnew } = gatedOrders();
   let app: IdempotentApp;
   let traffic: Traffic;
@@ -45,7 +45,7 @@ forEachPlatform((platform) => {
     return stripe.rawRequest('POST', `/v1/${route}`, { item }, options);
   }
 
-  /** What the promise is rejected with; a success is the very mistake to be found. */
+  /** What the promise is rejected with; a success would be the mistake. */
   async function errorOf(promise: Promise<unknown>): Promise<unknown> {
     const success = await promise.then(
       (value) => ({ value }),
@@ -73,7 +73,7 @@ forEachPlatform((platform) => {
     expect(new Set(traffic.keys).size).toBe(1);
   });
 
-  it('fails when the key was used for something else, and does not try again', async () => {
+  it('fails if the key was used for another request, and does not try again', async () => {
     gate.open();
     const idempotencyKey = 'used-before';
     await order('waiting-orders', 'rocket', { idempotencyKey });
@@ -90,7 +90,7 @@ forEachPlatform((platform) => {
   });
 
   it.each([500, 503, 409])(
-    'does not try again when a final answer has status %d, nor when that is replayed',
+    'does not try again when a final answer has status %d, nor when it is replayed',
     async (status) => {
       gate.open();
       const options = { idempotencyKey: `fails-${status}` };
@@ -105,7 +105,7 @@ forEachPlatform((platform) => {
     },
   );
 
-  it('fails when the first request still runs after all its retries', async () => {
+  it('fails if the first request still runs after all its retries', async () => {
     const idempotencyKey = 'in-use';
     const error = await errorOf(order('rejecting-orders', 'rocket', { idempotencyKey }));
     expect(error).toMatchObject({
@@ -117,7 +117,7 @@ forEachPlatform((platform) => {
     expect(workshop.executions).toBe(1);
   });
 
-  it('fails when the outcome of the first request is unknown', async () => {
+  it('fails if the outcome of the first request is unknown', async () => {
     const idempotencyKey = 'in-doubt';
     const promise = order('rejecting-orders', 'rocket', { idempotencyKey });
     await gate.arrived();

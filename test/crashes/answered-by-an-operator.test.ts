@@ -22,7 +22,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The answer of an operator', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [OrdersController], logger: false });
@@ -32,7 +32,7 @@ forEachPlatform((platform) => {
   let stopObserving: () => void;
   afterEach(() => stopObserving());
 
-  it("keeps an operator's answer, whatever an attempt says that was taken for dead", async () => {
+  it('is kept, whatever is recorded later by an attempt that was considered dead', async () => {
     const key = 'resolved';
     const order = () => send(`${app.url}/orders`, { key });
     const gate = barrier();

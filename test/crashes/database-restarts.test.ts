@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-forEachPlatform((platform) => {
+forEachPlatform('Crashes of the database', (platform) => {
   let rides: TestApp;
   beforeAll(async () => {
     rides = await startRides(platform, {
@@ -34,7 +34,7 @@ forEachPlatform((platform) => {
     return points;
   }
 
-  /** The request goes on as soon as the server is down, and has to cope with that. */
+  /** The request continues as soon as the server is down, and has to handle that. */
   async function rideWithCrashAt(point: string, key: string): Promise<Received> {
     let up: Promise<void> | undefined;
     const stopObserving = observeFaultPoints(({ name }) => {
@@ -61,14 +61,14 @@ forEachPlatform((platform) => {
     expect([replay.status, replay.text]).toEqual([201, answer.text]);
   }
 
-  it('a ride is made once, whenever the database crashes', async () => {
+  it('at any statement of a ride: the ride is made once', async () => {
     for (const point of await faultPoints()) {
       const key = `${platform.name}-${point}`;
       await expectOneRide(key, await rideWithCrashAt(point, key));
     }
   });
 
-  it('a ride is made once when the database crashes while the provider charges', async () => {
+  it('while the provider charges: the ride is made once', async () => {
     const key = `${platform.name}-call`;
     await world.provider.control.next('hold_after');
     const answer = requestRide(rides, key);
@@ -80,7 +80,7 @@ forEachPlatform((platform) => {
     await expectOneRide(key, await answer);
   });
 
-  it('rides are made once each when the database crashes with full queues', async () => {
+  it('with full queues: each ride is made once', async () => {
     const keysOf = (what: string) =>
       Array.from({ length: CROWD }, (_, i) => `${platform.name}-${what}-${i}`);
     const ending = keysOf('ending');

@@ -16,7 +16,7 @@ export type Disturbance = (typeof DISTURBANCES)[number];
 /** Rocket Rides in this process, with connections that a test disturbs at a statement of its choice. */
 export interface DisturbedRides {
   url: string;
-  /** The statements that are sent while `work` goes on. */
+  /** The statements that are sent while `work` runs. */
   statementsOf(work: () => Promise<unknown>): Promise<string[]>;
   /** Disturbs the coming nth statement, from 1. */
   disturb(disturbance: Disturbance, number: number): { happened: () => boolean };

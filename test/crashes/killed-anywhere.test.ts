@@ -26,7 +26,7 @@ afterAll(async () => {
   await world.close();
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('A killed process', (platform) => {
   let survivor: ServerProcess;
   let mortal: ServerProcess;
   let points: string[];
@@ -43,12 +43,12 @@ forEachPlatform((platform) => {
     await killAtEach(points, mortal, keyOf);
   });
 
-  it('there is a fault point at every step of the protocol', () => {
+  it('can die at a fault point at every step of the protocol', () => {
     const steps = points.map((point) => FAULT_STEPS.find((step) => point.endsWith(step)));
     expect(new Set(steps)).toEqual(new Set(FAULT_STEPS));
   });
 
-  it('a ride is made once, wherever its process was killed', async () => {
+  it('does not make a ride twice, wherever it was killed', async () => {
     for (const point of points) {
       const key = keyOf(point);
       const left = await keyRow(world.database, key);
@@ -82,7 +82,7 @@ forEachPlatform((platform) => {
     }
   });
 
-  it('nothing is left over that belongs to no answered ride', async () => {
+  it('leaves nothing behind that belongs to no answered ride', async () => {
     const [row] = await world.database.query<{ finished: number }>(
       `SELECT count(*)::int AS finished FROM idempotency_keys WHERE status = 'completed'`,
     );
@@ -95,7 +95,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('every receipt is mailed in the end, and no ride gets two', async () => {
+  it('does not lose or repeat the mail of a receipt', async () => {
     await makeDue(world.database); // also what the killed process was about to send
     while ((await messages(world.database)).length > 0) await survivor.ask('runJob', 'outbox');
     const rides = await world.database.query<{ id: string }>('SELECT id FROM rides');

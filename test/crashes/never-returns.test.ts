@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-forEachPlatform((platform) => {
+forEachPlatform('Rides whose client never returns', (platform) => {
   let workers: ServerProcess[];
   let mortal: ServerProcess;
   let points: string[];
@@ -41,7 +41,7 @@ forEachPlatform((platform) => {
     for (const point of points) await outliveLease(world.database, keyOf(point));
   });
 
-  it('every ride is completed by the surviving processes, and none by two of them', async () => {
+  it('are completed by the surviving processes, and none by two of them', async () => {
     await runEverywhere('sweeper');
     const unfinished = points.filter(
       (point) => ![...BEFORE_THE_FIRST_PHASE, 'recording:after'].includes(point),
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
     }
   });
 
-  it('every receipt is mailed, and no ride gets two', async () => {
+  it('get their receipt by mail once', async () => {
     await makeDue(world.database);
     while ((await messages(world.database)).length > 0) await runEverywhere('outbox');
     const rides = await world.database.query<{ id: string }>('SELECT id FROM rides');
@@ -82,7 +82,7 @@ forEachPlatform((platform) => {
     );
   });
 
-  it('a client that comes back after all gets its ride', async () => {
+  it('are there for a client that returns after all', async () => {
     for (const point of points) {
       const answers = [];
       for (const worker of workers) answers.push(await requestRide(worker, keyOf(point)));

@@ -26,7 +26,7 @@ function everything(): Promise<unknown[]> {
 describe.each([
   { sleeping: 'express', waking: 'fastify' },
   { sleeping: 'fastify', waking: 'express' },
-] as const)('A process on $sleeping that stands still in its charge', ({ sleeping, waking }) => {
+] as const)('A process on $sleeping that is stopped in its charge', ({ sleeping, waking }) => {
   it.each([
     { when: 'before the provider has booked it', order: 'hold_before' },
     { when: 'after the provider has booked it', order: 'hold_after' },

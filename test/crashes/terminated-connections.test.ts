@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-forEachPlatform((platform) => {
+forEachPlatform('Terminated connections', (platform) => {
   let rides: DisturbedRides;
   beforeAll(async () => {
     rides = await startDisturbedRides(platform, world);
@@ -26,7 +26,7 @@ forEachPlatform((platform) => {
       );
     });
 
-    it('is made of the statements that this is about', () => {
+    it('sends the statements that these tests disturb', () => {
       for (const part of [
         /INSERT INTO "idempotency_keys"/,
         /^START TRANSACTION$/,
@@ -40,7 +40,7 @@ forEachPlatform((platform) => {
       }
     });
 
-    it.each(DISTURBANCES)('is made once if the connection %s, whichever it is', async (fault) => {
+    it.each(DISTURBANCES)('is made once if the connection %s, at any statement', async (fault) => {
       for (const [index, statement] of statements.entries()) {
         const key = `${platform.name}-${fault}-${index}`.replaceAll(' ', '-');
         const { happened } = rides.disturb(fault, index + 1);
@@ -78,13 +78,13 @@ forEachPlatform((platform) => {
       statements = await rides.statementsOf(() => tip(`${platform.name}-tip`, amount));
     });
 
-    it.each(DISTURBANCES)('is made once if the connection %s, whichever it is', async (fault) => {
+    it.each(DISTURBANCES)('is made once if the connection %s, at any statement', async (fault) => {
       for (const [index, statement] of statements.entries()) {
         const key = `${platform.name}-tip-${fault}-${index}`.replaceAll(' ', '-');
         amount += 1;
         const { happened } = rides.disturb(fault, index + 1);
         let answer = await tip(key, amount);
-        // Outside phases, a lost connection is the application's own affair: it answers 500.
+        // Outside phases, a lost connection is an error of the application: it answers 500.
         if (answer.status === 500) answer = await tip(key, amount);
 
         const transfers = await world.provider.control.transfers();

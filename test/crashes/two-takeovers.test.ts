@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { keyRow } from '../support/idempotent-app.js';
 import { expectRetryable } from '../support/refusals.js';
 import type { ServerProcess } from '../support/server-process.js';
@@ -28,9 +28,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-it.each(POINTS)(
-  'of two processes that take over a ride abandoned at %s, one wins',
-  async (point) => {
+describe('Two takeovers of one ride', () => {
+  it.each(POINTS)('at %s: one of the two processes wins', async (point) => {
     const { database } = world;
     await outliveLease(database, point);
     // Both have found the key abandoned, and are about to read its phases.
@@ -54,5 +53,5 @@ it.each(POINTS)(
     for (const survivor of survivors) {
       expect((await requestRide(survivor, point)).text).toBe(winner!.text);
     }
-  },
-);
+  });
+});

@@ -38,39 +38,44 @@ class OrdersController {
 
 const table = tableOf('concepts/phases.md', 'crash at');
 
-it('the table of crash points names every step', () => {
-  const steps = table.map(([point]) => point!.replace(/^(order|charge)_created:/, ''));
-  expect(new Set(steps)).toEqual(new Set(FAULT_STEPS));
+describe('The table of crash points', () => {
+  it('names every step', () => {
+    const steps = table.map(([point]) => point!.replace(/^(order|charge)_created:/, ''));
+    expect(new Set(steps)).toEqual(new Set(FAULT_STEPS));
+  });
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('The table of crash points', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [OrdersController], logger: false });
   });
   afterAll(() => app.close());
 
-  describe.each(table)('a crash at %s', (point, status, recoveryPoint, charge, stop, repeat) => {
-    it.each([
-      ['stop', stop],
-      ['repeat', repeat],
-    ])('leaves what the table says, with inDoubt: %s', async (inDoubt, retry) => {
-      const key = `${point}-${inDoubt}`;
-      const url = `${app.url}/${inDoubt}`;
-      await crashAt(point!, url, { key });
+  describe.each(table)(
+    'for a crash at %s',
+    (point, status, recoveryPoint, charge, stop, repeat) => {
+      it.each([
+        ['stop', stop],
+        ['repeat', repeat],
+      ])('is right with inDoubt: %s', async (inDoubt, retry) => {
+        const key = `${point}-${inDoubt}`;
+        const url = `${app.url}/${inDoubt}`;
+        await crashAt(point!, url, { key });
 
-      const row = await keyRow(app.database, key);
-      expect(row).toMatchObject({ status, recovery_point: recoveryPoint });
-      const [phase] = await app.database.query(
-        `SELECT state FROM idempotency_phases WHERE key = $1 AND name = 'charge_created'`,
-        [key],
-      );
-      expect(phase?.state ?? 'none').toBe(charge);
+        const row = await keyRow(app.database, key);
+        expect(row).toMatchObject({ status, recovery_point: recoveryPoint });
+        const [phase] = await app.database.query(
+          `SELECT state FROM idempotency_phases WHERE key = $1 AND name = 'charge_created'`,
+          [key],
+        );
+        expect(phase?.state ?? 'none').toBe(charge);
 
-      await lapse(app.database, key);
-      expect(whatHappened(await send(url, { key }))).toBe(retry);
-    });
-  });
+        await lapse(app.database, key);
+        expect(whatHappened(await send(url, { key }))).toBe(retry);
+      });
+    },
+  );
 });
 
 function whatHappened(answer: Awaited<ReturnType<typeof send>>): string {

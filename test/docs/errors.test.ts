@@ -44,42 +44,44 @@ describe('the page of errors', () => {
   });
 });
 
-it('the page of the operator has each reason for which nothing is changed', () => {
-  const reasons = textsOf('lib/resolution/operator-result.ts', 'Refusal');
-  expect(firstCells('reference/operator.md', 'reason').toSorted()).toEqual(reasons.toSorted());
-});
-
-describe('the page of headers', () => {
-  it('has each header that the library sends', () => {
-    const answer = { status: 500, headers: {}, body: Buffer.of() };
-    const expiresAt = new Date();
-    const sent = [
-      ...(Object.keys(PROBLEMS) as ProblemCode[]).flatMap((code) =>
-        (['ietf', 'stripe'] as const).map((dialect) =>
-          renderProblem(new IdempotencyProblem(code, '', 1), { dialect }),
-        ),
-      ),
-      acceptedAnswer({ runningFor: 0 }, '/operations/1'),
-      replayOf({ answer, expiresAt }, 'stripe'),
-      { headers: finalHeaders(201, expiresAt, 'ietf') },
-    ];
-    const names = new Set(sent.flatMap(({ headers }) => Object.keys(headers)));
-    expect(
-      firstCells(HEADERS, 'header we send')
-        .map((name) => name.toLowerCase())
-        .toSorted(),
-    ).toEqual([...names].toSorted());
+describe('Errors in the docs', () => {
+  it('the page of the operator has each reason for which nothing is changed', () => {
+    const reasons = textsOf('lib/resolution/operator-result.ts', 'Refusal');
+    expect(firstCells('reference/operator.md', 'reason').toSorted()).toEqual(reasons.toSorted());
   });
 
-  it('has each header that is kept, and each that is never replayed', () => {
-    expect(firstCells(HEADERS, 'header that is kept').toSorted()).toEqual(
-      replayHeaderNames().toSorted(),
-    );
-    expect(DEFAULT_REPLAY_HEADERS.length).toBeGreaterThan(0);
-    const never = textsOfConstant('lib/answers/replay-headers.ts', 'NEVER_REPLAYED');
-    const listed = tableOf(HEADERS, 'headers that are never replayed').flatMap(([names]) =>
-      names!.split(', '),
-    );
-    expect(listed.toSorted()).toEqual([...never, 'access-control-*'].toSorted());
+  describe('the page of headers', () => {
+    it('has each header that the library sends', () => {
+      const answer = { status: 500, headers: {}, body: Buffer.of() };
+      const expiresAt = new Date();
+      const sent = [
+        ...(Object.keys(PROBLEMS) as ProblemCode[]).flatMap((code) =>
+          (['ietf', 'stripe'] as const).map((dialect) =>
+            renderProblem(new IdempotencyProblem(code, '', 1), { dialect }),
+          ),
+        ),
+        acceptedAnswer({ runningFor: 0 }, '/operations/1'),
+        replayOf({ answer, expiresAt }, 'stripe'),
+        { headers: finalHeaders(201, expiresAt, 'ietf') },
+      ];
+      const names = new Set(sent.flatMap(({ headers }) => Object.keys(headers)));
+      expect(
+        firstCells(HEADERS, 'header we send')
+          .map((name) => name.toLowerCase())
+          .toSorted(),
+      ).toEqual([...names].toSorted());
+    });
+
+    it('has each header that is kept, and each that is never replayed', () => {
+      expect(firstCells(HEADERS, 'header that is kept').toSorted()).toEqual(
+        replayHeaderNames().toSorted(),
+      );
+      expect(DEFAULT_REPLAY_HEADERS.length).toBeGreaterThan(0);
+      const never = textsOfConstant('lib/answers/replay-headers.ts', 'NEVER_REPLAYED');
+      const listed = tableOf(HEADERS, 'headers that are never replayed').flatMap(([names]) =>
+        names!.split(', '),
+      );
+      expect(listed.toSorted()).toEqual([...never, 'access-control-*'].toSorted());
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { tableOf } from './document.js';
 
 interface Row {
@@ -17,12 +17,17 @@ function figure(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-it.each(['route', 'steps'])('figures in the table of %s are those of bench/results', (heading) => {
-  const shown = tableOf('performance.md', heading);
-  expect(shown.length).toBeGreaterThan(3);
-  const measured = shown.map(([label]) => {
-    const row = rows.find((each) => each.label === label && each.platform === 'fastify');
-    return [label, figure(row!.values.perSecond.median), figure(row!.values.statements.median)];
-  });
-  expect(shown).toEqual(measured);
+describe('Figures in the docs', () => {
+  it.each(['route', 'steps'])(
+    'figures in the table of %s are those of bench/results',
+    (heading) => {
+      const shown = tableOf('performance.md', heading);
+      expect(shown.length).toBeGreaterThan(3);
+      const measured = shown.map(([label]) => {
+        const row = rows.find((each) => each.label === label && each.platform === 'fastify');
+        return [label, figure(row!.values.perSecond.median), figure(row!.values.statements.median)];
+      });
+      expect(shown).toEqual(measured);
+    },
+  );
 });

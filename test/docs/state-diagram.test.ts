@@ -88,7 +88,7 @@ function timeOut(): Promise<object> {
   return Promise.reject(new Error('time-out'));
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The state diagram', (platform) => {
   let app: IdempotentApp;
   const post = (route: string, key: string) => send(`${app.url}/${route}`, { key });
 
@@ -118,7 +118,7 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
-  it('goes along every arrow of the diagram, and along no other', async () => {
+  it('has every change of state that the database sees, and no other', async () => {
     status = 500;
     await post('plain', 'fails-first');
     status = 201;

@@ -7,7 +7,7 @@ import { listedWalk, problemsOf } from './walk/walk.js';
 
 const HOOKS = new URL('./walk/register.mjs', import.meta.url).href;
 
-forEachPlatform((platform) => {
+forEachPlatform('The walk of CONTRIBUTING.md', (platform) => {
   let database: TestDatabase;
   let listed: string[];
   let calls: string[];

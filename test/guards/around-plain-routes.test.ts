@@ -6,7 +6,7 @@ import { startServer } from '../support/server-process.js';
 import { until } from '../support/until.js';
 
 // Routes of test/servers/transactions.ts behind an interceptor that gives each request a transaction.
-forEachPlatform((platform) => {
+forEachPlatform('A transaction around a plain route', (platform) => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -20,7 +20,7 @@ forEachPlatform((platform) => {
       env: { DATABASE: database.url, CONNECTIONS: String(connections), ...env },
     });
 
-  it('a plain handler runs in it, and its answer is kept', async () => {
+  it('lets the handler run, and its answer is kept', async () => {
     const server = await start(5);
     const answers = [
       await send(`${server.url}/around/plain`, { key: 'plain' }),
@@ -31,7 +31,7 @@ forEachPlatform((platform) => {
     await server.kill();
   });
 
-  it('a phase in it is refused, also where the route is not phased', async () => {
+  it('refuses a phase, even if the route is not phased', async () => {
     const server = await start(5);
     const answer = await send(`${server.url}/around/not-phased`, { key: 'not-phased' });
     expect(answer.json().message).toMatch(/inside an open transaction of the same request/);
@@ -39,7 +39,7 @@ forEachPlatform((platform) => {
     await server.kill();
   });
 
-  it('the log names the cause where no connection is left for the key', async () => {
+  it('that leaves no connection for the key is named in the log', async () => {
     const server = await start(1, { STORE_TIMEOUT: '200ms' });
     const answer = await send(`${server.url}/around/plain`, { key: 'no-connection' });
     expect(answer.status).toBe(503);

@@ -109,7 +109,7 @@ const mistakes = [
 ] as const;
 const fine = ['reads-outside', 'once-in-call', 'unprotected'];
 
-forEachPlatform((platform) => {
+forEachPlatform('Foreign calls outside a phase', (platform) => {
   describe.each(['fetch', 'http'] as const)('with %s', (name) => {
     beforeEach(() => {
       client = name;
@@ -124,7 +124,7 @@ forEachPlatform((platform) => {
       });
       afterAll(() => app.close());
 
-      it.each(mistakes)('logs %s once, with the host and the cure', async (route, message) => {
+      it.each(mistakes)('logs %s once, with the host and what to do', async (route, message) => {
         for (const attempt of [1, 2]) {
           expect((await send(`${app.url}/${route}`, { key: `${route}-${attempt}` })).status).toBe(
             201,
@@ -136,13 +136,13 @@ forEachPlatform((platform) => {
         expect(warnings[0]).toContain('127.0.0.1');
       });
 
-      it.each(fine)('has nothing to say about %s', async (route) => {
+      it.each(fine)('accepts %s', async (route) => {
         const before = logger.warnings.length;
         expect((await send(`${app.url}/${route}`, { key: route })).status).toBe(201);
         expect(logger.warnings).toHaveLength(before);
       });
 
-      it('leaves other routes alone', async () => {
+      it('does not affect other routes', async () => {
         const before = logger.warnings.length;
         expect((await send(`${app.url}/not-idempotent`, { method: 'GET' })).status).toBe(200);
         expect(logger.warnings).toHaveLength(before);
@@ -160,21 +160,21 @@ forEachPlatform((platform) => {
       });
       afterAll(() => app.close());
 
-      it.each(mistakes.map(([route]) => route))('fails %s', async (route) => {
+      it.each(mistakes.map(([route]) => route))('refuses %s', async (route) => {
         const answer = await send(`${app.url}/${route}`, { key: route });
         expect(answer.status).toBeGreaterThanOrEqual(409);
         // Before Node 22.12, node:http tells of a request when it is on its way.
         if (name === 'fetch') expect(received).toBe(route === 'twice-in-call' ? 1 : 0);
       });
 
-      it.each(fine)('lets %s pass', async (route) => {
+      it.each(fine)('accepts %s', async (route) => {
         expect((await send(`${app.url}/${route}`, { key: route })).status).toBe(201);
         expect(received).toBe(1);
       });
     });
 
     describe("foreignCalls: 'ignore'", () => {
-      it('says nothing', async () => {
+      it('logs nothing', async () => {
         const logger = recordingLogger();
         const app = await startIdempotentApp(platform, {
           controllers: [GuardedController],
@@ -201,14 +201,14 @@ forEachPlatform((platform) => {
       });
       afterAll(() => app.close());
 
-      it.each(['outside', 'posts-in-local'])('fails %s all the same', async (route) => {
+      it.each(['outside', 'posts-in-local'])('still refuses %s', async (route) => {
         expect((await send(`${app.url}/${route}`, { key: route })).status).toBeGreaterThanOrEqual(
           409,
         );
         if (name === 'fetch') expect(received).toBe(0);
       });
 
-      it('names the cure, and why it is an error here', async () => {
+      it('says what to do, and why it is an error here', async () => {
         logger.errors.length = 0;
         await send(`${app.url}/outside`, { key: 'message' });
         // fetch() keeps what ended it as its cause.
@@ -219,20 +219,17 @@ forEachPlatform((platform) => {
         }
       });
 
-      it('fails a request without a key as well', async () => {
+      it('refuses a request without a key as well', async () => {
         expect((await send(`${app.url}/outside`)).status).toBe(500);
         if (name === 'fetch') expect(received).toBe(0);
       });
 
       // Reading changes nothing, and an error in a foreign phase would leave it in doubt.
-      it.each([...fine, 'in-local', 'in-record', 'twice-in-call'])(
-        'lets %s pass',
-        async (route) => {
-          expect((await send(`${app.url}/${route}`, { key: `${route}-ok` })).status).toBe(201);
-        },
-      );
+      it.each([...fine, 'in-local', 'in-record', 'twice-in-call'])('accepts %s', async (route) => {
+        expect((await send(`${app.url}/${route}`, { key: `${route}-ok` })).status).toBe(201);
+      });
 
-      it('leaves other routes alone', async () => {
+      it('does not affect other routes', async () => {
         expect((await send(`${app.url}/not-idempotent`, { method: 'GET' })).status).toBe(200);
       });
     });

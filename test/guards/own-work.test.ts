@@ -51,8 +51,9 @@ class Charges {
 
 // The strictest there is: phased, 'throw', and all statements sent where the guard sees them.
 describePhases(
+  'Writes of the library itself',
   (app) => {
-    describe('what is no mistake of the handler', () => {
+    describe('are no mistake of the handler', () => {
       it('a message added in a phase', async () => {
         app.handle('order', (phases) =>
           phases.local('confirmed', (tx) => app.app.get(Outbox).add(tx, 'confirmations')),
@@ -82,7 +83,7 @@ describePhases(
         expect(answer.json()).toMatchObject({ changed: true });
       });
 
-      it('a search of a reconciler', async () => {
+      it('a query of a reconciler', async () => {
         app.handle('charge', (phases) =>
           phases.foreign('charge_created', {
             call: () => Promise.reject(new Error('timeout')),
@@ -102,8 +103,9 @@ describePhases(
 );
 
 describePhases(
+  'Operations that a worker completes',
   (app) => {
-    it('an operation that a worker completes is phased, whatever its route says', async () => {
+    it('are phased, whatever their route says', async () => {
       const charges = app.app.get(Charges);
       app.handle('refund', () => charges.refund());
       await app.crash('refunded:before_commit', 'refund', 'worker');

@@ -21,7 +21,7 @@ const aroundPhased = ['around/phased', 'around-transactional/phased', 'behind-mi
 
 // The routes are in test/servers/transactions.ts, in a process of their own: Jest
 // cannot load nestjs-cls, which is CommonJS and requires the ES modules of Nest.
-forEachPlatform((platform) => {
+forEachPlatform('Phases in transactions', (platform) => {
   describe.each([1, 2, 5])('with a pool of %i', (connections) => {
     let database: TestDatabase;
     let server: ServerProcess;
@@ -53,15 +53,18 @@ forEachPlatform((platform) => {
     const inside =
       /^PhaseUsageError: Phase "\w+" of TransactionsController\.\w+ was started inside an open transaction of the same request\..*Remove the transaction around it/;
 
-    it.each(inHandler)('a phase inside %s is refused at once, with the cure', async (route) => {
-      await expectRefusals(await sendAll(route), inside);
-    });
+    it.each(inHandler)(
+      'are refused at once inside %s, and the error says what to do',
+      async (route) => {
+        await expectRefusals(await sendAll(route), inside);
+      },
+    );
 
-    it.each(inHandler)('so is one of a request without a key inside %s', async (route) => {
+    it.each(inHandler)('are refused without a key as well inside %s', async (route) => {
       await expectRefusals(await sendAll(route, false), inside);
     });
 
-    it.each(aroundPhased)('%s is refused before its key is reserved', async (route) => {
+    it.each(aroundPhased)('are refused before the key is reserved: %s', async (route) => {
       const around = /is phased, but its request has a transaction open already.*Remove/;
       await expectRefusals(await sendAll(route), around);
       expect(

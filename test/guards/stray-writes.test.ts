@@ -42,6 +42,7 @@ function describeWrites(
   tests: (app: PhaseApp, run: (handler: Handler, key?: string) => Promise<number>) => void,
 ): void {
   describePhases(
+    'A handler',
     (app) => {
       let requests = 0;
       tests(app, async (handler, key = `key-${++requests}`) => {
@@ -59,7 +60,7 @@ const outsideMessage =
 const pastMessage = /past the transaction of phase "noted" \(INSERT INTO "notes"\)\..*Use the tx/;
 const inCallMessage = /in the call of foreign phase "charged".*in record/;
 
-describe("foreignCalls: 'warn'", () => {
+describe("Writes outside a phase, with foreignCalls: 'warn'", () => {
   // Sent as text they pass the guard, prepared ones do not: the library's own are never a mistake.
   describeWrites({ preparedStatements: false }, (app, run) => {
     const kinds = [
@@ -69,18 +70,21 @@ describe("foreignCalls: 'warn'", () => {
     ] as [string, Handler][];
 
     const warnings = new Map<string, number>();
-    it.each(kinds)('warns of %s outside any phase, once per route and table', async (_, write) => {
-      expect(await run(write)).toBe(201);
-      expect(await run(write)).toBe(201);
-      for (const log of app.logs) {
-        expect(log).toMatch(/wrote to the database outside any phase .*atomicPhase\.local\(\)/);
-        const what = /\(([^)]*)\)/.exec(log)![1]!;
-        warnings.set(what, (warnings.get(what) ?? 0) + 1);
-      }
-      expect([...warnings.values()]).toEqual([...warnings.keys()].map(() => 1));
-    });
+    it.each(kinds)(
+      'gets a warning for %s outside any phase, once per route and table',
+      async (_, write) => {
+        expect(await run(write)).toBe(201);
+        expect(await run(write)).toBe(201);
+        for (const log of app.logs) {
+          expect(log).toMatch(/wrote to the database outside any phase .*atomicPhase\.local\(\)/);
+          const what = /\(([^)]*)\)/.exec(log)![1]!;
+          warnings.set(what, (warnings.get(what) ?? 0) + 1);
+        }
+        expect([...warnings.values()]).toEqual([...warnings.keys()].map(() => 1));
+      },
+    );
 
-    it('has warned of each kind by then', () => {
+    it('has got a warning for each kind by then', () => {
       expect([...warnings.keys()].sort()).toEqual([
         'DELETE FROM "notes"',
         'INSERT INTO "notes"',
@@ -89,73 +93,76 @@ describe("foreignCalls: 'warn'", () => {
       ]);
     });
 
-    it("warns of a write past the phase's transaction", async () => {
+    it("gets a warning for a write past the phase's transaction", async () => {
       expect(await run(past)).toBe(201);
       expect(app.logs).toEqual([expect.stringMatching(pastMessage)]);
     });
 
-    it('warns of a write in a foreign call', async () => {
+    it('gets a warning for a write in a foreign call', async () => {
       expect(await run(inCall)).toBe(201);
       expect(app.logs).toEqual([expect.stringMatching(inCallMessage)]);
     });
 
-    it.each(Object.entries(fine))('has nothing to say about %s', async (_, handler) => {
+    it.each(Object.entries(fine))('gets no warning for %s', async (_, handler) => {
       expect(await run(handler)).toBe(201);
       expect(app.logs).toEqual([]);
     });
   });
 });
 
-describe("foreignCalls: 'throw'", () => {
+describe("Writes outside a phase, with foreignCalls: 'throw'", () => {
   describeWrites({ foreignCalls: 'throw', preparedStatements: false }, (app, run) => {
-    it.each(Object.entries(outside))('refuses %s', async (_, handler) => {
+    it.each(Object.entries(outside))('may not make %s', async (_, handler) => {
       expect(await run(handler)).toBe(500);
       expect(app.logs).toEqual([expect.stringMatching(outsideMessage)]);
       expect(await app.notes()).toEqual([]);
     });
 
-    it("refuses a write past the phase's transaction, and one in a foreign call", async () => {
+    it("may not write past the phase's transaction, nor in a foreign call", async () => {
       expect(await run(past)).toBe(500);
       expect(app.logs[0]).toMatch(pastMessage);
       expect(await run(inCall)).toBe(409); // a failed call is in doubt
       expect(await app.notes()).toEqual([]);
     });
 
-    it.each(Object.entries(fine))('lets %s pass', async (_, handler) => {
+    it.each(Object.entries(fine))('may make %s', async (_, handler) => {
       expect(await run(handler)).toBe(201);
       expect(app.logs).toEqual([]);
     });
   });
 });
 
-describe("foreignCalls: 'ignore'", () => {
+describe("Writes outside a phase, with foreignCalls: 'ignore'", () => {
   describeWrites({ foreignCalls: 'ignore' }, (app, run) => {
-    it.each(Object.entries({ ...outside, past, inCall }))('says nothing of %s', async (_, work) => {
-      expect(await run(work)).toBe(201);
-      expect(await app.notes()).toEqual(['stray']);
-      expect(app.logs).toEqual([]);
-    });
+    it.each(Object.entries({ ...outside, past, inCall }))(
+      'gets no warning for %s',
+      async (_, work) => {
+        expect(await run(work)).toBe(201);
+        expect(await app.notes()).toEqual(['stray']);
+        expect(app.logs).toEqual([]);
+      },
+    );
   });
 });
 
-describe("phased, and foreignCalls: 'ignore'", () => {
+describe("Writes outside a phase, on a phased route with foreignCalls: 'ignore'", () => {
   const options = { phased: true, foreignCalls: 'ignore', required: false } as const;
   describeWrites({ ...options, preparedStatements: false }, (app, run) => {
     beforeEach(() => void (app.logs.length = 0));
 
-    it.each(Object.entries(outside))('refuses %s', async (_, handler) => {
+    it.each(Object.entries(outside))('may not make %s', async (_, handler) => {
       expect(await run(handler)).toBe(500);
       expect(app.logs).toEqual([expect.stringMatching(outsideMessage)]);
       expect(app.logs[0]).toMatch(/What is phased .* an error in every environment/);
       expect(await app.notes()).toEqual([]);
     });
 
-    it("refuses a write past the phase's transaction", async () => {
+    it("may not write past the phase's transaction", async () => {
       expect(await run(past)).toBe(500);
       expect(await app.notes()).toEqual([]);
     });
 
-    it('refuses a write of a request without a key', async () => {
+    it('may not write in a request without a key', async () => {
       const dataSource = app.app.get(DataSource);
       app.handle('unkeyed', () => insert(dataSource));
       expect((await app.post('unkeyed', undefined)).status).toBe(500);
@@ -167,7 +174,7 @@ describe("phased, and foreignCalls: 'ignore'", () => {
       expect(app.logs).toEqual([]);
     });
 
-    it.each(Object.entries(fine))('lets %s pass', async (_, handler) => {
+    it.each(Object.entries(fine))('may make %s', async (_, handler) => {
       expect(await run(handler)).toBe(201);
       expect(app.logs).toEqual([]);
     });

@@ -5,6 +5,7 @@ import { describePhases, note } from '../support/phase-app.js';
 
 // Two connections: one would do for all of this but the other data source.
 describePhases(
+  'Transactions beside phases',
   (app) => {
     let other: DataSource;
     const own = () => app.app.get(DataSource);
@@ -13,7 +14,7 @@ describePhases(
     });
     afterAll(() => other.destroy());
 
-    it('a phase runs inside a transaction of another data source', async () => {
+    it('of another data source may contain a phase', async () => {
       app.handle('ride', (phases) =>
         other.transaction(() => phases.local('ride_created', (tx) => note(tx, 'ride'))),
       );
@@ -22,7 +23,7 @@ describePhases(
     });
 
     it.each(['committed', 'rolled-back', 'ended-by-hand'])(
-      'a phase runs after a transaction that is %s',
+      'that are %s may be followed by a phase',
       async (end) => {
         app.handle('ride', async (phases) => {
           const runner = own().createQueryRunner();
@@ -37,7 +38,7 @@ describePhases(
       },
     );
 
-    it('a savepoint that ends leaves its transaction open', async () => {
+    it('stay open when a savepoint in them ends', async () => {
       let refused: unknown;
       app.handle('ride', (phases) =>
         own().transaction(async (outer) => {
@@ -50,7 +51,7 @@ describePhases(
       expect(await app.notes()).toEqual([]);
     });
 
-    it('a handler that was refused can go on without the transaction', async () => {
+    it('that were refused do not stop the handler from continuing without them', async () => {
       app.handle('ride', async (phases) => {
         const create = () => phases.local('ride_created', (tx) => note(tx, 'ride'));
         const charge = () => phases.foreign('charge_created', { call: async () => 1 });
@@ -65,7 +66,7 @@ describePhases(
       expect(await app.notes()).toEqual(['ride']);
     });
 
-    it('a transaction inside a phase is a savepoint of its own', async () => {
+    it('inside a phase are savepoints', async () => {
       app.handle('ride', async (phases) => {
         for (const name of ['first', 'second']) {
           await phases.local(name, (tx) => tx.transaction((inner) => note(inner, name)));

@@ -13,8 +13,8 @@ const CHANNELS = [
   'undici:request:create',
 ];
 
-forEachPlatform((platform) => {
-  it('an application that is closed leaves no listener and no subscriber', async () => {
+forEachPlatform('The guards', (platform) => {
+  it('leave no listener and no subscriber in a closed application', async () => {
     const watched = () => CHANNELS.filter((name) => channel(name).hasSubscribers);
     expect(watched()).toEqual([]);
     const app = await startPhaseApp(platform);
@@ -28,7 +28,7 @@ forEachPlatform((platform) => {
     expect(subscribers).toEqual([]);
   });
 
-  it('a request that has ended its transactions keeps none of them', async () => {
+  it('keep no transaction of a request that has ended it', async () => {
     const app = await startPhaseApp(platform, { idempotency: { foreignCalls: 'ignore' } });
     const dataSource = app.app.get(DataSource);
     let transactions: OpenTransactions | undefined;

@@ -10,9 +10,9 @@ import { FINISH, RESERVE, TAKE_OVER } from '../support/store-statements.js';
 import { untilBlocked, withTransaction } from '../support/transactions.js';
 
 // The library needs READ COMMITTED only. Where the database gives every
-// transaction a stricter level, or a deadlock strikes, a statement that was
+// transaction a stricter level, or a deadlock occurs, a statement that was
 // refused did nothing and is simply sent again.
-forEachPlatform((platform) => {
+forEachPlatform('Conflicts in the database', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let database: TestDatabase;
   let app: ProxiedApp;
@@ -52,7 +52,7 @@ forEachPlatform((platform) => {
     return received;
   }
 
-  it('reserves again after a serialization failure', async () => {
+  it('make a reservation run again after a serialization failure', async () => {
     await order('model');
     const sent = app.proxy.count(RESERVE);
     const answer = await withTransaction(database, async (tx) => {
@@ -70,7 +70,7 @@ forEachPlatform((platform) => {
     expect(app.proxy.count(RESERVE)).toBe(sent + 2);
   });
 
-  it('takes over again after a serialization failure', async () => {
+  it('make a takeover run again after a serialization failure', async () => {
     routes.answers((execution) => {
       if (execution === 1) throw new InternalServerErrorException();
       return { execution };
@@ -83,14 +83,14 @@ forEachPlatform((platform) => {
     expect(await keyRow(database, 'resumed')).toMatchObject({ status: 'completed', attempt: 2 });
   });
 
-  it('records again after a serialization failure', async () => {
+  it('make a recording run again after a serialization failure', async () => {
     const answer = await disturb(FINISH, 'recorded', () => order('recorded'));
     expect(answer.status).toBe(201);
     expect(routes.executions).toBe(1);
     expect(await keyRow(database, 'recorded')).toMatchObject({ status: 'completed', attempt: 1 });
   });
 
-  it('reserves and records again after a deadlock', async () => {
+  it('make reservations and recordings run again after a deadlock', async () => {
     // What a sequence has counted is not undone with the statement that counted.
     await database.query('CREATE SEQUENCE deadlocks');
     await database.query(`

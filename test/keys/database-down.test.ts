@@ -6,7 +6,7 @@ import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { expectRetryable } from '../support/refusals.js';
 import { RESERVE } from '../support/store-statements.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('A database that is down', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let app: ProxiedApp;
 
@@ -21,7 +21,7 @@ forEachPlatform((platform) => {
 
   const order = (key: string): Promise<Received> => send(`${app.url}/orders`, { key, body: {} });
 
-  it('refuses to run while the database is down, and runs once when it is back', async () => {
+  it('lets no request run, and lets it run once when it is back', async () => {
     await app.proxy.refuse();
     expectRetryable(await order('down'), 503, 'store_unavailable');
     expect(routes.executions).toBe(0);
@@ -33,7 +33,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('refuses to replay what it cannot read', async () => {
+  it('lets no answer be replayed that cannot be read', async () => {
     const first = await order('recorded');
     await app.proxy.refuse();
     expectRetryable(await order('recorded'), 503, 'store_unavailable');
@@ -45,7 +45,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('survives a restart of the database that lasts no longer than its patience', async () => {
+  it('is waited for within storeTimeout', async () => {
     await order('warm-up');
     const lost = app.proxy.loseStatement(RESERVE);
     const answer = order('restarted');

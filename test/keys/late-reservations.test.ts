@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 // Giving up on a statement does not undo it. A reservation that is made after
 // its request was refused would lapse into "outcome unknown", although nothing
 // ever ran.
-forEachPlatform((platform) => {
+forEachPlatform('A late reservation', (platform) => {
   const routes = new PolicyRoutes({ orders: {}, 'short-leased': { lease: '1s' } });
   let app: ProxiedApp;
 
@@ -35,7 +35,7 @@ forEachPlatform((platform) => {
     return rows.length > 0;
   }
 
-  it('withdraws a reservation that is made after its request was refused', async () => {
+  it('is withdrawn if it is made after its request was refused', async () => {
     await withTransaction(app.database, async (tx) => {
       await tx.query('LOCK TABLE idempotency_keys IN SHARE MODE');
       const refused = order('too-slow');
@@ -43,7 +43,7 @@ forEachPlatform((platform) => {
       expectRetryable(await refused, 503, 'store_unavailable');
       await tx.query('COMMIT');
     });
-    // The statement goes on in the database; its row comes and goes.
+    // The statement continues in the database; its row is inserted and removed.
     await until(async () => app.proxy.count(/DELETE FROM "idempotency_keys"/) > 0, 'withdrawal');
     await until(async () => !(await exists('too-slow')), 'no row');
     expect(routes.executions).toBe(0);
@@ -52,7 +52,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('withdraws a reservation whose reply comes after its request was refused', async () => {
+  it('is withdrawn if its reply arrives after its request was refused', async () => {
     const reply = app.proxy.holdReply(RESERVE);
     expectRetryable(await order('late-reply'), 503, 'store_unavailable');
     expect(await keyRow(app.database, 'late-reply')).toMatchObject({ status: 'in_progress' });
@@ -63,7 +63,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('withdraws a reservation whose reply never comes, before its lease is over', async () => {
+  it('is withdrawn before its lease lapses if its reply never arrives', async () => {
     app.proxy.holdReply(RESERVE);
     expectRetryable(await order('no-reply', 'short-leased'), 503, 'store_unavailable');
 
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('withdraws a takeover whose reply comes late, and the key stays open', async () => {
+  it('that is a takeover is withdrawn, and the key stays open', async () => {
     routes.answers((execution) => {
       if (execution === 1) throw new InternalServerErrorException();
       return { execution };

@@ -15,7 +15,7 @@ const INSERT = `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, lo
 // A request that loses the insert to a transaction which is still open waits for
 // it, and then reads the winner's row, which may be gone by then. "I did not
 // insert, and I see nothing" must never be read as "the key is free".
-forEachPlatform((platform) => {
+forEachPlatform('A reservation whose insert lost', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let app: ProxiedApp;
 
@@ -60,7 +60,7 @@ forEachPlatform((platform) => {
     expect((await keyRow(app.database, 'rolled-back')).status).toBe('completed');
   });
 
-  it("reserves, and does not just run, when the winner's row is gone by then", async () => {
+  it("reserves before it runs when the winner's row is gone by then", async () => {
     const before = routes.executions;
 
     const answer = await withTransaction(app.database, async (winner) => {

@@ -33,7 +33,7 @@ class OrdersController {
 
 // A proxy that pools transactions (PgBouncer) may give every transaction
 // another connection, so nothing may depend on what an earlier one left there.
-forEachPlatform((platform) => {
+forEachPlatform('The state of a database session', (platform) => {
   let app: ProxiedApp;
 
   beforeAll(async () => {
@@ -48,7 +48,7 @@ forEachPlatform((platform) => {
 
   const order = (key: string): Promise<Received> => send(`${app.url}/orders`, { key });
 
-  it('leaves nothing on a connection, in any part of its work', async () => {
+  it('is the same before and after each kind of work', async () => {
     const booted = app.proxy.statements.length;
     const first = order('pooled');
     await gate.arrived();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
 import { DefaultNamingStrategy } from 'typeorm';
 import { finishSql, reserveAndFinishSql } from '../../lib/keys/key-statements.js';
@@ -26,20 +26,22 @@ afterAll(async () => {
   await database?.drop();
 });
 
-it.each([
-  ['that record answers', finishSql(KEYS, 'many')],
-  ['that reserve keys and record answers', reserveAndFinishSql(KEYS)],
-  ['that record phases', recordSql(KEYS, PHASES, 'many')],
-])('Statements %s find keys by the index even in a new table', async (_, sql) => {
-  const parameters = Math.max(...Array.from(sql.matchAll(/\$(\d+)/g), ([, number]) => +number!));
-  await connection.query(`PREPARE planned AS ${sql}`);
-  const { rows } = await connection.query(
-    `EXPLAIN (FORMAT JSON) EXECUTE planned (${Array(parameters).fill('NULL').join()})`,
-  );
-  await connection.query('DEALLOCATE planned');
+describe('Query plans', () => {
+  it.each([
+    ['that record answers', finishSql(KEYS, 'many')],
+    ['that reserve keys and record answers', reserveAndFinishSql(KEYS)],
+    ['that record phases', recordSql(KEYS, PHASES, 'many')],
+  ])('find keys by the index even in a new table: statements %s', async (_, sql) => {
+    const parameters = Math.max(...Array.from(sql.matchAll(/\$(\d+)/g), ([, number]) => +number!));
+    await connection.query(`PREPARE planned AS ${sql}`);
+    const { rows } = await connection.query(
+      `EXPLAIN (FORMAT JSON) EXECUTE planned (${Array(parameters).fill('NULL').join()})`,
+    );
+    await connection.query('DEALLOCATE planned');
 
-  const reads = readsOf(planOf(rows[0]), KEYS);
-  expect(reads).toMatchObject([
-    { 'Node Type': 'Index Scan', 'Index Name': PRIMARY_KEY, 'Relation Name': KEYS },
-  ]);
+    const reads = readsOf(planOf(rows[0]), KEYS);
+    expect(reads).toMatchObject([
+      { 'Node Type': 'Index Scan', 'Index Name': PRIMARY_KEY, 'Relation Name': KEYS },
+    ]);
+  });
 });

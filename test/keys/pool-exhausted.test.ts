@@ -7,7 +7,7 @@ import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { expectRetryable } from '../support/refusals.js';
 import { RESERVE } from '../support/store-statements.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('An exhausted pool', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let app: ProxiedApp;
 
@@ -23,7 +23,7 @@ forEachPlatform((platform) => {
 
   const order = (key: string): Promise<Received> => send(`${app.url}/orders`, { key, body: {} });
 
-  it('refuses when no connection is free in time, and never sends what it gave up', async () => {
+  it('refuses a request if no connection is free in time, and never sends its statement', async () => {
     const before = app.proxy.statements.length;
     const onlyConnection = app.app.get(DataSource).createQueryRunner();
     await onlyConnection.connect();

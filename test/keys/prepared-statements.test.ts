@@ -6,7 +6,7 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { FINISH, RESERVE } from '../support/store-statements.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Prepared statements', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let app: ProxiedApp;
   afterEach(() => app.close());
@@ -31,7 +31,7 @@ forEachPlatform((platform) => {
     await runner.release();
   }
 
-  it('prepares the statements of every request once per connection', async () => {
+  it('are prepared once per connection for all requests', async () => {
     await start(1);
     for (let i = 0; i < 5; i++) expect((await order(`order-${i}`)).status).toBe(201);
     const [reserve, ...others] = namesOf(RESERVE);
@@ -45,14 +45,14 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('plans anew when the table may have grown', async () => {
+  it('are planned again when the table may have grown', async () => {
     await start(1);
     for (let i = 0; i < 200; i++) await order(`order-${i}`);
     expect(namesOf(RESERVE).size).toBe(2); // from 1 on and from 128 on
   });
 
   // What a proxy that pools transactions does to whoever prepares statements.
-  it('goes on without names where a statement is not on its connection any more', async () => {
+  it('are sent without a name if they are missing on their connection', async () => {
     await start(1);
     for (let i = 0; i < 3; i++) await order(`before-${i}`);
     await onConnection((runner) => runner.query('DEALLOCATE ALL'));
@@ -64,7 +64,7 @@ forEachPlatform((platform) => {
     expect(app.proxy.statements.slice(-3).map(({ name }) => name)).toEqual(['', '', '']);
   });
 
-  it('goes on without names where somebody else has taken one on the connection', async () => {
+  it('are sent without a name if another statement has the name on the connection', async () => {
     await start(2);
     await order('first');
     const taken = [...namesOf(RESERVE), ...namesOf(FINISH)];
@@ -79,7 +79,7 @@ forEachPlatform((platform) => {
     expect(app.proxy.statements.slice(-3).map(({ name }) => name)).toEqual(['', '', '']);
   });
 
-  it('prepares nothing where that is not wanted', async () => {
+  it('are not used if preparedStatements is false', async () => {
     await start(1, false);
     for (let i = 0; i < 3; i++) await order(`order-${i}`);
     expect(app.proxy.statements.filter(({ name }) => name !== '')).toEqual([]);

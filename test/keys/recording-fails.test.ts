@@ -8,7 +8,7 @@ import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { expectRetryable } from '../support/refusals.js';
 import { FINISH } from '../support/store-statements.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('A recording that fails', (platform) => {
   const routes = new PolicyRoutes({ orders: {}, 'short-leased': { lease: '1s' } });
   let app: ProxiedApp;
 
@@ -25,7 +25,7 @@ forEachPlatform((platform) => {
     return send(`${app.url}/${path}`, { key, body: {} });
   }
 
-  it('holds the answer back and records again until the database takes it', async () => {
+  it('holds the answer and is repeated until the database accepts it', async () => {
     routes.answers((execution) => ({ execution }));
     const failures = [1, 2, 3].map(() => app.proxy.loseStatement(FINISH));
     let answered = false;
@@ -45,7 +45,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('refuses to send what it could not record, and does not run it again', async () => {
+  it('for good refuses the request, and the handler does not run again', async () => {
     const gate = barrier();
     routes.answers(async (execution) => {
       await gate.pass();

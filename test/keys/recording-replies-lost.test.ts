@@ -42,7 +42,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The lost reply to a recording', (platform) => {
   let app: ProxiedApp;
 
   beforeAll(async () => {
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
     expect(executions).toBe(ran);
   }
 
-  it('sends an answer whose recording was carried out and its reply lost', async () => {
+  it('does not prevent the answer from being sent', async () => {
     const lost = app.proxy.loseReply(FINISH);
     const first = await order('recorded');
     await lost;
@@ -73,7 +73,7 @@ forEachPlatform((platform) => {
     await expectRecorded('recorded', first);
   });
 
-  it('sends it also where the first recording is not over when the second one comes', async () => {
+  it('does not prevent it either if the first recording still runs when the second one arrives', async () => {
     const finishes = app.proxy.count(FINISH);
     const first = await withTransaction(app.database, async (tx) => {
       const held = app.proxy.holdStatement(FINISH);
@@ -82,7 +82,7 @@ forEachPlatform((platform) => {
       await tx.query(`SELECT id FROM idempotency_keys WHERE key = 'overtaken' FOR UPDATE`);
       held.release();
       await untilBlocked(app.database, 1);
-      // The server goes on with what it has begun, for a client that is gone.
+      // The server finishes what it has started, for a client that is gone.
       app.proxy.cut();
       await untilBlocked(app.database, 2);
       await tx.query('COMMIT');
@@ -93,7 +93,7 @@ forEachPlatform((platform) => {
     await expectRecorded('overtaken', first);
   });
 
-  it('is not taken for a lost lease by a heartbeat that comes in between', async () => {
+  it('is not treated as a lost lease by a heartbeat that comes in between', async () => {
     const recorded = app.proxy.holdReply(FINISH);
     const answer = order('beaten', 'short/orders');
     await recorded.reached;
@@ -108,7 +108,7 @@ forEachPlatform((platform) => {
     expect(signals.get('beaten')?.aborted).toBe(false);
   });
 
-  it('gives a key back once when the reply to that was lost', async () => {
+  it('that gives a key back does not give it back twice', async () => {
     const lost = app.proxy.loseReply(GIVE_BACK);
     const answer = await order('given-back', 'refused/boat');
     await lost;

@@ -31,7 +31,7 @@ describe('The replay cache', () => {
     expect(keys.find({ ...nameOf('a'), endpoint: 'POST /a' })).toBeUndefined();
   });
 
-  it('counts from when the statement was sent, not from when its reply came', () => {
+  it('counts from the time its statement was sent, not from the time of the reply', () => {
     const keys = new MemoryReplayCache(1_000, 100_000);
     keys.keep(nameOf('a'), finished(), performance.now() - 1_000);
     expect(keys.find(nameOf('a'))).toBeUndefined();
@@ -57,7 +57,7 @@ describe('The replay cache', () => {
     expect(keys.find(nameOf('a'))).toBeUndefined();
   });
 
-  it('takes no more memory than allowed: the oldest go first', () => {
+  it('uses no more memory than allowed: the oldest keys go first', () => {
     const keys = new MemoryReplayCache(LONG, 100_000);
     for (let i = 0; i < 1_000; i++) {
       keys.keep(nameOf(String(i)), finished(1_000), performance.now());
@@ -74,7 +74,7 @@ describe('The replay cache', () => {
     expect(keys.size).toBe(0);
   });
 
-  it('keeps nothing once it is closed', () => {
+  it('keeps nothing after it is closed', () => {
     const keys = new MemoryReplayCache(LONG, 100_000);
     keys.keep(nameOf('a'), finished(), performance.now());
     keys.close();
@@ -92,7 +92,7 @@ describe('The replay cache', () => {
     expect(await keys.decide(requestFor('b', SAME), policy)).toBeUndefined();
   });
 
-  it('can be left out', async () => {
+  it('can be turned off', async () => {
     const none = new NoReplayCache();
     none.keep();
     expect(await none.decide()).toBeUndefined();

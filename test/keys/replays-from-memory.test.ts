@@ -13,7 +13,7 @@ const idempotency = {
   scope: (request: { headers: Record<string, string> }) => request.headers['x-user'],
 };
 
-forEachPlatform((platform) => {
+forEachPlatform('Replays from memory', (platform) => {
   const routes = new PolicyRoutes({ orders: {}, lenient: { onMismatch: 'replay' } });
   let app: ProxiedApp;
   let elsewhere: IdempotentApp;
@@ -46,14 +46,14 @@ forEachPlatform((platform) => {
     { url } = app as { url: string },
   ) => send(`${url}/${path}`, { key, body: { item }, headers: { 'x-user': user } });
 
-  /** What an application says to the database while `work` goes on. */
+  /** What an application sends to the database while `work` runs. */
   async function statementsDuring(work: () => Promise<unknown>): Promise<number> {
     const before = app.proxy.statements.length;
     await work();
     return app.proxy.statements.length - before;
   }
 
-  it('reads a finished key once for a burst of retries, and each gets the same bytes', async () => {
+  it('read a finished key once for a burst of retries, and each gets the same bytes', async () => {
     const first = await order();
     const read = await order();
     expect(
@@ -70,7 +70,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('still compares the request', async () => {
+  it('still compare the fingerprint', async () => {
     await order();
     await order();
     const other = await order('orders', 'boat');
@@ -82,7 +82,7 @@ forEachPlatform((platform) => {
     expect((await order('lenient', 'boat')).body).toEqual(first.body);
   });
 
-  it("never answers with another caller's key", async () => {
+  it('never give the key of another caller', async () => {
     const ofAda = await order();
     await order();
     const ofGrace = await order('orders', 'rocket', 'grace');
@@ -90,7 +90,7 @@ forEachPlatform((platform) => {
     expect(ofGrace.body).not.toEqual(ofAda.body);
   });
 
-  it('an eviction in this process holds at once', async () => {
+  it('end at once after an eviction in this process', async () => {
     await order();
     await order();
     const { id } = await keyRow(app.database, key);
@@ -98,7 +98,7 @@ forEachPlatform((platform) => {
     expect((await order()).json()).toMatchObject({ execution: 2 });
   });
 
-  it('an eviction in another process holds once the memory is over, and not before', async () => {
+  it('end after an eviction in another process when their time is up, and not before', async () => {
     const first = await order();
     await order();
     const { id } = await keyRow(app.database, key);
@@ -109,7 +109,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('keeps nothing of a key that is not finished', async () => {
+  it('are not made for a key that is not finished', async () => {
     routes.answers(() => {
       throw new Error('a bug');
     });

@@ -9,7 +9,7 @@ import { RESERVE, TAKE_OVER } from '../support/store-statements.js';
 
 // An attempt makes its owner id before its first statement. When it asks again
 // after a lost reply, it finds its own row and knows that the key is its own.
-forEachPlatform((platform) => {
+forEachPlatform('The lost reply to a reservation', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let app: ProxiedApp;
 
@@ -29,7 +29,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(executions);
   }
 
-  it('runs once when the reservation was made and its reply was lost', async () => {
+  it('does not prevent the request from running once', async () => {
     const lost = app.proxy.loseReply(RESERVE);
     const first = await order('reserved');
     await lost;
@@ -43,7 +43,7 @@ forEachPlatform((platform) => {
     await expectReplay('reserved', first);
   });
 
-  it('runs once when the connection broke before the reservation arrived', async () => {
+  it('does not prevent it either if the reservation never arrived', async () => {
     const lost = app.proxy.loseStatement(RESERVE);
     const first = await order('never-arrived');
     await lost;
@@ -53,7 +53,7 @@ forEachPlatform((platform) => {
     await expectReplay('never-arrived', first);
   });
 
-  it('runs once more when a takeover was made and its reply was lost', async () => {
+  it('that is a takeover does not prevent the attempt from running once', async () => {
     routes.answers((execution) => {
       if (execution === 1) throw new InternalServerErrorException();
       return { execution };

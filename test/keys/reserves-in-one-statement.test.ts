@@ -6,7 +6,7 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { FINISH, LOOK_UP, RESERVE } from '../support/store-statements.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('The number of statements', (platform) => {
   const routes = new PolicyRoutes({ orders: {} });
   let app: ProxiedApp;
 
@@ -15,14 +15,14 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
-  /** What the application says to the database while `work` goes on. */
+  /** What the application sends to the database while `work` runs. */
   async function statementsDuring(work: () => Promise<unknown>): Promise<string[]> {
     const before = app.proxy.statements.length;
     await work();
     return app.proxy.statements.slice(before).map(({ sql }) => sql);
   }
 
-  it('needs two statements for a request, and two to find its answer', async () => {
+  it('is two for a request, and two for its replay', async () => {
     routes.answers(() => ({ order: 1 }));
     const order = () => send(`${app.url}/orders`, { key: 'counted', body: { item: 'rocket' } });
 
@@ -34,7 +34,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('needs no more to refuse a duplicate or another request under the same key', async () => {
+  it('is no higher for a refused duplicate or another request with the same key', async () => {
     const gate = barrier();
     routes.answers(() => gate.pass());
     const first = send(`${app.url}/orders`, { key: 'refused', body: { item: 'rocket' } });

@@ -1,20 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { describe, expect, it } from '@jest/globals';
+import { openKeyStore, reservationOf } from '../support/key-store.js';
 import { untilBlocked, withTransaction } from '../support/transactions.js';
+import { useKeyStore } from '../support/use-key-store.js';
 
-describe('Several reservations in one statement', () => {
-  let database: TestDatabase;
-  let keys: OpenKeyStore;
-
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    keys = await openKeyStore(database.url);
-  });
-  afterAll(async () => {
-    await keys.close();
-    await database.drop();
-  });
+describe('A batch of reservations', () => {
+  const { database, keys } = useKeyStore();
 
   it('answers each one in the order it was asked', async () => {
     const taken = reservationOf('taken');
@@ -39,7 +29,7 @@ describe('Several reservations in one statement', () => {
     expect(results[2]).toMatchObject({ id: idOf('ant') });
   });
 
-  it('gives a key to one of two that ask for it in the same statement', async () => {
+  it('gives a key to one of two reservations for it', async () => {
     const twins = [reservationOf('twin'), reservationOf('twin')];
     const results = await keys.store.reserve(twins);
 
@@ -51,7 +41,7 @@ describe('Several reservations in one statement', () => {
     });
   });
 
-  it('keeps keys apart that differ in scope or endpoint only', async () => {
+  it('separates keys that differ in scope or endpoint only', async () => {
     const results = await keys.store.reserve([
       reservationOf('same', { scope: 'a', endpoint: 'bc' }),
       reservationOf('same', { scope: 'ab', endpoint: 'c' }),
@@ -60,7 +50,7 @@ describe('Several reservations in one statement', () => {
     expect(results.map(({ kind }) => kind)).toEqual(['reserved', 'reserved', 'reserved']);
   });
 
-  it('does not deadlock with another process that asks in the opposite order', async () => {
+  it('does not deadlock with another process that reserves in the opposite order', async () => {
     const other = await openKeyStore(database.url);
     try {
       const results = await withTransaction(database, async (tx) => {

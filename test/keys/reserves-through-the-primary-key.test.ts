@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DefaultNamingStrategy } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { planOf, readsOf, type PlanNode } from '../support/plans.js';
+import { useKeyStore } from '../support/use-key-store.js';
 
 const PRIMARY_KEY = new DefaultNamingStrategy().primaryKeyName('idempotency_keys', [
   'scope',
@@ -12,17 +12,7 @@ const PRIMARY_KEY = new DefaultNamingStrategy().primaryKeyName('idempotency_keys
 ]);
 
 describe('The plan of the reservation', () => {
-  let database: TestDatabase;
-  let keys: OpenKeyStore;
-
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    keys = await openKeyStore(database.url);
-  });
-  afterAll(async () => {
-    await keys.close();
-    await database.drop();
-  });
+  const { database, keys } = useKeyStore();
 
   /** How the database takes free keys, and how it reads those that are taken. */
   async function plans(wanted: number): Promise<{ reserve: PlanNode[]; lookUp: PlanNode[] }> {
@@ -55,7 +45,7 @@ describe('The plan of the reservation', () => {
     await expectPrimaryKeyOnly(1);
   });
 
-  it.each([1, 100])('uses it among 50,000 keys, for %d at a time', async (wanted) => {
+  it.each([1, 100])('uses the unique index among 50,000 keys, for %d at a time', async (wanted) => {
     await database.query(
       `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until)
        SELECT 'tests', 'key-' || $1 || '-' || n, sha256('x'), gen_random_uuid(), now()

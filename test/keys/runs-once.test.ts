@@ -17,7 +17,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('A request', (platform) => {
   let app: IdempotentApp;
 
   beforeAll(async () => {
@@ -26,7 +26,7 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
-  it('runs a request once and answers its retry with the same bytes', async () => {
+  it('runs once, and its retry gets the same bytes', async () => {
     const order = { key: 'order-1', body: { item: 'rocket' } };
     const first = await send(`${app.url}/orders`, order);
     const retry = await send(`${app.url}/orders`, order);

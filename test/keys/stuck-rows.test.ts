@@ -37,7 +37,7 @@ async function unfinished(database: TestDatabase): Promise<unknown[]> {
   );
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Locked rows', (platform) => {
   describe('A row that stays locked', () => {
     let app: IdempotentApp;
     beforeAll(async () => {
@@ -58,7 +58,7 @@ forEachPlatform((platform) => {
       return [...new Set(answers.map(({ status }) => status))];
     };
 
-    it('costs nobody but its own requests a connection, when its owner stands still', async () => {
+    it('uses connections for its own requests only, when its owner is stopped', async () => {
       const key = 'frozen';
       await crashAt('ordered:after_commit', `${app.url}/orders/x`, { key });
       await lapse(app.database, key);
@@ -78,7 +78,7 @@ forEachPlatform((platform) => {
       expect(await keyRow(app.database, key)).toMatchObject({ status: 'completed', attempt: 2 });
     });
 
-    it('is refused with 503 where its insert is not committed, and strangers go on', async () => {
+    it('gives 503 if its insert is not committed, and requests for other keys continue', async () => {
       const key = 'uncommitted';
       await withTransaction(app.database, async (tx) => {
         await tx.query(
@@ -94,7 +94,7 @@ forEachPlatform((platform) => {
       expect((await order(key)).status).toBe(201);
     });
 
-    it('is given up on the server too: nothing waits there for a request that was refused', async () => {
+    it('is given up on the server too: no statement waits there for a refused request', async () => {
       await withTransaction(app.database, async (tx) => {
         await tx.query('LOCK TABLE idempotency_keys IN ACCESS EXCLUSIVE MODE');
         const refused = await Promise.all(

@@ -26,7 +26,7 @@ const CLOCKS = [
   { clock: 'far behind', date: new Date('1971-01-01T00:00:00Z') },
 ];
 
-/** Only what tells the date: timers have to go on, as they do on a machine with a wrong clock. */
+/** Only what tells the date: timers must continue, as they do on a machine with a wrong clock. */
 function setClock(now: Date): void {
   jest.useFakeTimers({
     now,
@@ -45,7 +45,7 @@ function setClock(now: Date): void {
   });
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The clock of the application', (platform) => {
   const routes = new PolicyRoutes({
     orders: { lease: 600, retention: '1h' },
     'resumable-orders': { onAbandoned: 'resume' },
@@ -74,7 +74,7 @@ forEachPlatform((platform) => {
     return row!.seconds;
   }
 
-  describe.each(CLOCKS)('With the clock of the application $clock', ({ clock, date }) => {
+  describe.each(CLOCKS)('$clock', ({ clock, date }) => {
     const key = (name: string) => `${name}-${clock.replaceAll(' ', '-')}`;
 
     beforeEach(() => {
@@ -86,7 +86,7 @@ forEachPlatform((platform) => {
       });
     });
 
-    it('leases and expiry follow the clock of the database', async () => {
+    it("does not affect leases and expiry: the database's clock decides", async () => {
       const first = order(key('leased'));
       await gate.arrived();
       expect(Math.abs(await distance(key('leased'), 'created_at'))).toBeLessThan(60);
@@ -112,7 +112,7 @@ forEachPlatform((platform) => {
       expect(routes.executions).toBe(1);
     });
 
-    it('an attempt is dead and an answer is expired when the database says so', async () => {
+    it('does not decide that an attempt is dead or an answer expired', async () => {
       const first = order(key('dead'), 'resumable-orders');
       await gate.arrived();
       await lapse(app.database, key('dead'));

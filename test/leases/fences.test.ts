@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Failed } from '../../lib/postgres/batcher.js';
 import type { Ending, FoundKey, Reservation } from '../../lib/keys/key-store.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { writtenRow } from '../support/written-row.js';
+import { useKeyStore } from '../support/use-key-store.js';
 
 /** What the stalled attempt knows, from the time when it owned the key. */
 interface Stale {
@@ -61,20 +61,10 @@ const WRITES: Record<string, (keys: OpenKeyStore, stale: Stale) => Promise<void>
 };
 
 describe('A write of an attempt that was replaced', () => {
-  let database: TestDatabase;
-  let keys: OpenKeyStore;
-
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    keys = await openKeyStore(database.url);
-  });
-  afterAll(async () => {
-    await keys.close();
-    await database.drop();
-  });
+  const { database, keys } = useKeyStore();
   beforeEach(() => database.query('DELETE FROM idempotency_keys'));
 
-  /** One attempt lapsed and another one took the key over; both stories so far are real statements. */
+  /** One attempt lapsed and another one took the key over; both were done by real statements. */
   async function replace(): Promise<{ stale: Stale; successor: { owner: string } }> {
     const { store, transitions } = keys;
     const reservation = reservationOf('fenced');
@@ -106,7 +96,7 @@ describe('A write of an attempt that was replaced', () => {
   });
 
   it.each(['finish', 'reserveAndFinish'] as const)(
-    'is not taken for done because its successor ends in the same statement (%s)',
+    'is not considered done because its successor ends in the same statement (%s)',
     async (statement) => {
       const { stale, successor } = await replace();
       const { owner } = successor;
@@ -135,7 +125,7 @@ describe('A write of an attempt that was replaced', () => {
     expect(lost).toEqual([reservation.owner]);
   });
 
-  it('changes nothing even if the successor has lapsed as well', async () => {
+  it("changes nothing even if the successor's lease has lapsed as well", async () => {
     const { stale } = await replace();
     await database.query(`UPDATE idempotency_keys SET locked_until = now() - interval '1 second'`);
     const before = await writtenRow(database, 'fenced');
@@ -145,7 +135,7 @@ describe('A write of an attempt that was replaced', () => {
     }
   });
 
-  it('recreates nothing when the key was removed', async () => {
+  it('does not recreate a key that was removed', async () => {
     const { stale } = await replace();
     await database.query('DELETE FROM idempotency_keys');
     for (const write of Object.values(WRITES)) {

@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 
 const KEYS = 25;
 
-forEachPlatform((platform) => {
+forEachPlatform('Heartbeats', (platform) => {
   const routes = new PolicyRoutes({ orders: { lease: 600 } });
   let app: ProxiedApp;
   let gate: Barrier;
@@ -23,7 +23,7 @@ forEachPlatform((platform) => {
     routes.answers(() => gate.pass());
   });
 
-  it('renews all leases of a process with one statement', async () => {
+  it('renew all leases of a process with one statement', async () => {
     const answers = Array.from({ length: KEYS }, (_, i) =>
       send(`${app.url}/orders`, { key: `order-${i}` }),
     );
@@ -46,7 +46,7 @@ forEachPlatform((platform) => {
     for (const answer of await Promise.all(answers)) expect(answer.status).toBe(201);
   });
 
-  it('sends no heartbeat while nothing runs', async () => {
+  it('are not sent while nothing runs', async () => {
     const first = send(`${app.url}/orders`, { key: 'alone' });
     await gate.arrived();
     const before = app.proxy.count(HEARTBEAT);

@@ -29,7 +29,7 @@ class OrdersController {
 
 // A phase locks the key's row from its fence to the end of its commit. If a
 // heartbeat waited for it, the leases of all other keys would lapse meanwhile.
-forEachPlatform((platform) => {
+forEachPlatform('A heartbeat', (platform) => {
   let app: ProxiedApp;
 
   beforeAll(async () => {
@@ -47,7 +47,7 @@ forEachPlatform((platform) => {
     await until(async () => seen.add(await lockedUntil(key)).size > times, `${key} is renewed`);
   }
 
-  it('does not wait for a locked row, nor take it for lost', async () => {
+  it('neither waits for a locked row nor considers its lease lost', async () => {
     const answers = ['locked', 'free'].map((key) => send(`${app.url}/orders`, { key }));
     await gate.arrived(2);
 

@@ -10,7 +10,7 @@ import { recordingLogger } from '../support/recording-logger.js';
 import { refuseStatements } from '../support/store-faults.js';
 import { until } from '../support/until.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Logged causes', (platform) => {
   describe('The log of a process whose statements are refused', () => {
     const routes = new PolicyRoutes({ orders: { lease: 900 } });
     const logger = recordingLogger();
@@ -20,7 +20,7 @@ forEachPlatform((platform) => {
     });
     afterAll(() => app.close());
 
-    it("has the database's own words for heartbeats and for recordings", async () => {
+    it("has the database's message for heartbeats and for recordings", async () => {
       const gate = barrier();
       routes.answers(() => gate.pass());
       const answer = send(`${app.url}/orders`, { key: 'refused' });

@@ -48,7 +48,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('A handler that outlasts its lease', (platform) => {
   let app: IdempotentApp;
 
   beforeAll(async () => {

@@ -34,7 +34,7 @@ class OrdersController {
   async withPhases() {
     void began.pass();
     await stopped(this.phase.current!.signal);
-    // Code that does not listen, or goes on all the same.
+    // Code that ignores the signal and continues.
     await this.phase
       .local('order', (tx) => tx.query('INSERT INTO orders DEFAULT VALUES RETURNING 1'))
       .catch(() => undefined);
@@ -53,7 +53,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('A lost lease', (platform) => {
   let app: IdempotentApp;
 
   beforeAll(async () => {
@@ -78,7 +78,7 @@ forEachPlatform((platform) => {
   }
 
   it.each(['plain', 'with-phases', 'in-a-call'])(
-    'tells the handler that its key was taken over, and keeps nothing of it (%s)',
+    'is reported to the handler when another attempt took over, and nothing of it is kept (%s)',
     async (kind) => {
       const answer = send(`${app.url}/orders/${kind}`, { key: kind });
       await began.arrived();
@@ -92,7 +92,7 @@ forEachPlatform((platform) => {
     },
   );
 
-  it('tells the handler that its key was removed', async () => {
+  it('is reported to the handler when the key was removed', async () => {
     const answer = send(`${app.url}/orders/plain`, { key: 'removed' });
     await began.arrived();
     await app.database.query(`DELETE FROM idempotency_keys WHERE key = 'removed'`);

@@ -11,7 +11,7 @@ import { ShutdownProbe, untilShutdown } from '../support/shutdown-probe.js';
 import { FINISH, RESERVE } from '../support/store-statements.js';
 import { untilWaiting } from '../support/waiting.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Shutdown', (platform) => {
   const routes = new PolicyRoutes({
     orders: {},
     awaited: { onInProgress: 'wait', waitFor: '55s' },
@@ -48,7 +48,7 @@ forEachPlatform((platform) => {
     return { closing, isClosed: () => closed };
   }
 
-  it('finishes and records what runs, and begins nothing new', async () => {
+  it('finishes and records running requests, and starts no new one', async () => {
     const running = order('running');
     await gate.arrived();
     const { closing, isClosed } = await shutDown();
@@ -64,7 +64,7 @@ forEachPlatform((platform) => {
     await expect(keyRow(database, 'new')).rejects.toThrow('no row');
   });
 
-  it('finishes and records also what nobody waits for any more', async () => {
+  it('finishes and records requests whose clients have left', async () => {
     const client = new AbortController();
     const left = order('left', 'orders', client.signal).catch((error: Error) => error);
     await gate.arrived();
@@ -78,7 +78,7 @@ forEachPlatform((platform) => {
     expect(await keyRow(database, 'left')).toMatchObject({ status: 'completed' });
   });
 
-  it('waits for a recording that takes long', async () => {
+  it('waits for a slow recording', async () => {
     const reply = app.proxy.holdReply(FINISH);
     gate.open();
     const running = order('recording');
@@ -91,7 +91,7 @@ forEachPlatform((platform) => {
     await closing;
   });
 
-  it('finishes and records a request that was about to begin', async () => {
+  it('finishes and records a request that was about to start', async () => {
     const reply = app.proxy.holdReply(RESERVE);
     const client = new AbortController();
     const arriving = order('arriving', 'orders', client.signal).catch((error: Error) => error);
@@ -109,7 +109,7 @@ forEachPlatform((platform) => {
     expect(await keyRow(database, 'arriving')).toMatchObject({ status: 'completed' });
   });
 
-  it('sends those away who wait for another attempt', async () => {
+  it('refuses duplicates that wait for another attempt', async () => {
     const running = order('awaited', 'awaited');
     await gate.arrived();
     const waiting = order('awaited', 'awaited');

@@ -35,7 +35,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Shutdown after shutdownTimeout', (platform) => {
   let database: TestDatabase;
   let app: ProxiedApp;
 
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
     return row?.lapsed === true;
   }
 
-  it('ends the lease of what does not finish in time, and tells the handler', async () => {
+  it('ends the lease of a request that did not finish in time, and tells the handler', async () => {
     const answer = send(`${app.url}/orders/obedient`, { key: 'stuck' });
     await stuck.arrived();
     const { locked_until: lockedUntil } = await keyRow(database, 'stuck');
@@ -78,12 +78,12 @@ forEachPlatform((platform) => {
     expect(row.locked_until.getTime()).toBeLessThan(lockedUntil.getTime());
   });
 
-  it('lets another process have the key at once', async () => {
+  it('lets another process take the key at once', async () => {
     const other = await start();
     try {
       const answer = send(`${app.url}/orders/obedient`, { key: 'handed-over' });
       await stuck.arrived();
-      // The recording finds the key in other hands.
+      // The recording finds that another attempt owns the key.
       const recording = app.proxy.holdStatement(FINISH);
       const closing = app.close();
       await recording.reached;
@@ -100,7 +100,7 @@ forEachPlatform((platform) => {
     }
   });
 
-  it('is not undone by a heartbeat that was on its way', async () => {
+  it('is not undone by a heartbeat that was under way', async () => {
     const heartbeat = app.proxy.holdStatement(HEARTBEAT);
     const answer = send(`${app.url}/orders/obedient`, { key: 'renewed' });
     await heartbeat.reached;

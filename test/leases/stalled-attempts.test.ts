@@ -19,7 +19,7 @@ import { writtenRow } from '../support/written-row.js';
 /** The stalled attempt and its successor stop at gates of their own. */
 let gates: Barrier[];
 let passed: number;
-/** How the stalled attempt goes on. */
+/** How the stalled attempt continues. */
 let ending: () => Promise<unknown>;
 
 async function attempt(): Promise<unknown> {
@@ -71,7 +71,7 @@ const ENDINGS: { how: string; kind: string; ending: () => Promise<unknown> }[] =
   },
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Stalled attempts', (platform) => {
   let app: IdempotentApp;
 
   beforeAll(async () => {
@@ -90,7 +90,7 @@ forEachPlatform((platform) => {
   const order = (kind: string): Promise<Received> =>
     send(`${app.url}/orders/${kind}`, { key: 'stalled', body: {} });
 
-  /** An attempt that stands still, and another one that has taken its key over. */
+  /** A stalled attempt, and another one that has taken over its key. */
   async function stall(kind: string) {
     const stalled = order(kind);
     await gates[0]!.arrived();
@@ -105,7 +105,7 @@ forEachPlatform((platform) => {
       ending = end.ending;
     });
 
-    it('does not touch a successor that runs', async () => {
+    it('does not change a running successor', async () => {
       const { stalled, successor } = await stall(end.kind);
       const row = await writtenRow(app.database, 'stalled');
       expect(row).toMatchObject({ status: 'in_progress', attempt: 2 });
@@ -119,7 +119,7 @@ forEachPlatform((platform) => {
       await expectSuccessorsAnswer(await successor, end.kind);
     });
 
-    it('does not touch what a successor has finished', async () => {
+    it('does not change what a successor has finished', async () => {
       const { stalled, successor } = await stall(end.kind);
       gates[1]!.open();
       expect((await successor).json()).toMatchObject({ by: 'successor' });
@@ -133,7 +133,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('A stalled attempt that a pipe refuses does not give its successor’s key back', async () => {
+  it('that a pipe rejects do not give their successor’s key back', async () => {
     const { stalled, successor } = await stall('piped');
     const row = await writtenRow(app.database, 'stalled');
 

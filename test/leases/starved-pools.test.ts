@@ -36,7 +36,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Exhausted pools', (platform) => {
   describe('Handlers that hold every connection of the pool', () => {
     const logger = recordingLogger();
     let app: IdempotentApp;
@@ -78,7 +78,7 @@ forEachPlatform((platform) => {
       expect((await Promise.all(orders)).map(({ status }) => status)).toEqual([201, 201]);
     });
 
-    it('do not keep the end of another request from being recorded', async () => {
+    it('do not prevent the outcome of another request from being recorded', async () => {
       gate = barrier();
       finish = barrier();
       const finishing = send(`${app.url}/plain`, { key: 'finishing' });
@@ -92,7 +92,7 @@ forEachPlatform((platform) => {
       await Promise.all(orders);
     });
 
-    it('are named in the log as a pool that is too small', async () => {
+    it('are reported in the log as a pool that is too small', async () => {
       gate = barrier();
       const orders = ['c', 'd'].map((key) => send(`${app.url}/orders`, { key }));
       await gate.arrived(POOL);

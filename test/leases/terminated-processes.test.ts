@@ -7,7 +7,7 @@ import { expectRetryable } from '../support/refusals.js';
 import { startServer, type ServerProcess } from '../support/server-process.js';
 import { untilShutdown } from '../support/shutdown-probe.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('A process that gets SIGTERM', (platform) => {
   let database: TestDatabase;
 
   beforeAll(async () => {
@@ -22,7 +22,7 @@ forEachPlatform((platform) => {
     });
   }
 
-  it('finishes and records what runs when the process gets SIGTERM', async () => {
+  it('finishes and records running requests', async () => {
     const server = await start('30s');
     const running = send(`${server.url}/orders`, { key: 'finished' });
     await server.event('began');
@@ -45,7 +45,7 @@ forEachPlatform((platform) => {
     expect(await server.exited).toEqual({ code: null, signal: 'SIGTERM' });
   });
 
-  it('lets go of what does not finish in time, so that a retry need not wait for the lease', async () => {
+  it('gives up a lease that does not finish in time, so that a retry need not wait for it', async () => {
     const server = await start('100ms');
     const hung = send(`${server.url}/orders`, { key: 'hung' }).catch((error: Error) => error);
     await server.event('began');

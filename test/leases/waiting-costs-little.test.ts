@@ -13,7 +13,7 @@ import { untilWaiting } from '../support/waiting.js';
 
 const WAITING = 20;
 
-forEachPlatform((platform) => {
+forEachPlatform('Waiting duplicates', (platform) => {
   const routes = new PolicyRoutes({
     awaited: { onInProgress: 'wait', waitFor: '55s' },
     other: {},
@@ -55,7 +55,7 @@ forEachPlatform((platform) => {
     };
   }
 
-  it('holds no connection', async () => {
+  it('hold no connection', async () => {
     const { app, serveOthers, end } = await wait(1);
     // Between two looks the pool has nothing to do, and nobody queues for it.
     const pool = (app.app.get(DataSource).driver as unknown as { master: Pool }).master;
@@ -66,7 +66,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(2 + 5);
   });
 
-  it('takes one look at the database for all that wait, and none when nobody does', async () => {
+  it('share one query, and send none when nobody waits', async () => {
     const { app, serveOthers, end } = await wait(5);
     const look = app.proxy.holdReply(LOOK);
     await look.reached;

@@ -15,7 +15,7 @@ import { untilWaiting } from '../support/waiting.js';
 
 const WAITING = 10;
 
-forEachPlatform((platform) => {
+forEachPlatform('Duplicates that wait for an attempt that fails', (platform) => {
   const wait = { onInProgress: 'wait', waitFor: '55s' } as const;
   const routes = new PolicyRoutes({
     orders: wait,
@@ -38,7 +38,7 @@ forEachPlatform((platform) => {
     return [Promise.all(waiting)];
   }
 
-  it('lets one of the waiting take over when the first attempt failed', async () => {
+  it('take over, one of them, when the first attempt failed', async () => {
     const gate = barrier();
     routes.answers(async (execution) => {
       if (execution > 1) return { execution };
@@ -60,7 +60,7 @@ forEachPlatform((platform) => {
     expect(await keyRow(app.database, 'failed')).toMatchObject({ status: 'completed', attempt: 2 });
   });
 
-  /** A key that a process reserved which is no more. */
+  /** A key that a dead process has reserved. */
   async function abandoned(path: string, key: string): Promise<void> {
     routes.answers((execution) => ({ execution }));
     await order(path, `${key}-model`);
@@ -73,7 +73,7 @@ forEachPlatform((platform) => {
     routes.answers((execution) => ({ execution }));
   }
 
-  it('answers that the outcome is unknown when the first attempt died', async () => {
+  it('are told that the outcome is unknown when the first attempt died', async () => {
     await abandoned('orders', 'died');
     const [waiting] = await waitingFor('orders', 'died');
     await lapse(app.database, 'died');
@@ -82,7 +82,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(0);
   });
 
-  it('lets one of the waiting take over when the first attempt died and may be repeated', async () => {
+  it('take over, one of them, when the first attempt died and may be repeated', async () => {
     await abandoned('resumable-orders', 'resumed');
     const [waiting] = await waitingFor('resumable-orders', 'resumed');
     await lapse(app.database, 'resumed');
@@ -91,7 +91,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('lets one of the waiting reserve the key when it was given back', async () => {
+  it('reserve the key, one of them, when it was given back', async () => {
     await abandoned('orders', 'given-back');
     const [waiting] = await waitingFor('orders', 'given-back');
     await app.database.query(`DELETE FROM idempotency_keys WHERE key = 'given-back'`);

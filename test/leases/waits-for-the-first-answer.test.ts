@@ -11,7 +11,7 @@ import { untilWaiting } from '../support/waiting.js';
 
 const WAITING = 10;
 
-forEachPlatform((platform) => {
+forEachPlatform('Waiting duplicates', (platform) => {
   const routes = new PolicyRoutes({ orders: { onInProgress: 'wait', waitFor: '55s' } });
   let first: ProxiedApp;
   let second: ProxiedApp;
@@ -56,7 +56,7 @@ forEachPlatform((platform) => {
   it.each([
     { where: 'in the same process', key: 'here', app: () => first },
     { where: 'in another process', key: 'elsewhere', app: () => second },
-  ])('gives duplicates $where the answer as soon as there is one', async ({ key, app }) => {
+  ])('$where get the answer as soon as there is one', async ({ key, app }) => {
     const original = order(first, key);
     await gate.arrived();
     const waiting = await duplicates(app(), key);
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('wakes duplicates in the same process without a look at the database', async () => {
+  it('in the same process are woken without a query', async () => {
     const original = order(first, 'woken');
     await gate.arrived();
     const waiting = await duplicates(first, 'woken');

@@ -44,7 +44,7 @@ class Providers {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Logs', (platform) => {
   let app: PhaseApp;
   let key: string;
   let keys = 0;
@@ -94,8 +94,8 @@ forEachPlatform((platform) => {
       ...phase,
     });
 
-  describe('The log has nothing of what clients send and get, where', () => {
-    it('all goes well', async () => {
+  describe('contain no data of clients when', () => {
+    it('every request succeeds', async () => {
       app.handle('orders', async (phases, body) => {
         await phases.local('order_created', async () => secret('result of a phase'));
         await charge(phases, {});
@@ -139,7 +139,7 @@ forEachPlatform((platform) => {
     it.each<[string, string, (phases: AtomicPhase) => Promise<unknown>]>([
       ['local', 'order_created', (p) => p.local('order_created', async () => secret('result'))],
       ['foreign', 'charge_created', (p) => charge(p, {})],
-    ])('the end of a %s phase cannot be recorded', async (_, name, run) => {
+    ])('the outcome of a %s phase cannot be recorded', async (_, name, run) => {
       await app.database.query(`
         CREATE FUNCTION refuse_phase() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN IF NEW.state = 'finished' THEN RAISE EXCEPTION 'refused by the test'; END IF; RETURN NEW; END $$;
@@ -205,7 +205,7 @@ forEachPlatform((platform) => {
       expect(letter!.last_error).not.toContain(SECRET);
     });
 
-    it('a payload takes the place of the topic', async () => {
+    it('a payload is passed as the topic', async () => {
       app.handle('orders', (phases) =>
         phases.local('order_created', (tx) =>
           app.app.get(Outbox).add(tx, secret('payload') as never, 'mails'),
@@ -215,7 +215,7 @@ forEachPlatform((platform) => {
       expectLogged(/name its topic/);
     });
 
-    it('an attempt loses its lease and throws the reason on', async () => {
+    it('an attempt loses its lease and rethrows the reason', async () => {
       app.handle('orders', async (phases) => {
         const { signal } = phases.current!;
         await app.database.query(

@@ -51,7 +51,7 @@ export async function bootFailure(boot: Boot): Promise<Error> {
     })
       .setLogger(recordingLogger())
       .compile();
-    app = testing.createNestApplication(createAdapter('express'));
+    app = testing.createNestApplication(await createAdapter('express'));
     await app.init();
   } catch (error) {
     return error as Error;

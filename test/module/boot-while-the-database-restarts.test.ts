@@ -7,8 +7,8 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 import { nth, startPostgresProxy } from '../support/postgres-proxy.js';
 import { recordingLogger } from '../support/recording-logger.js';
 
-forEachPlatform((platform) => {
-  it('The boot check is repeated when it loses its connection', async () => {
+forEachPlatform('The boot check', (platform) => {
+  it('is repeated when it loses its connection', async () => {
     const database = await createTestDatabase();
     const proxy = await startPostgresProxy(database.url);
     const routes = new PolicyRoutes({ orders: {} });

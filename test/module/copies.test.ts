@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { IdempotencyConfigurationError } from 'nestjs-atomic-idempotency';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startIdempotentApp } from '../support/idempotent-app.js';
-import { forEachPlatform } from '../support/platforms.js';
+import { onEachPlatform } from '../support/platforms.js';
 import { bootFailure } from './boot-failure.js';
 
 const OTHER = '/app/node_modules/nestjs-atomic-idempotency/dist/cjs/lib (CommonJS)';
@@ -24,7 +24,7 @@ describe('Another copy of the package in the process', () => {
     jest.restoreAllMocks();
   });
 
-  it('keeps the application from starting, and the reason names both and the cure', async () => {
+  it('prevents the application from starting, and the error names both and says what to do', async () => {
     const [own] = copies().keys();
     copies().set(OTHER, { inUse: false });
     const error = await bootFailure({ database });
@@ -39,7 +39,7 @@ describe('Another copy of the package in the process', () => {
     expect(own).toMatch(/\/lib \(ES modules\)$/);
   });
 
-  it('that an application uses already is warned of by the one that is loaded later', async () => {
+  it('that an application uses already is reported by the one that is loaded later', async () => {
     const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
     copies().set(OTHER, { inUse: true });
     jest.resetModules();
@@ -48,14 +48,14 @@ describe('Another copy of the package in the process', () => {
     expect(warned).toHaveBeenCalledWith(expect.stringContaining(OTHER));
   });
 
-  it('is not what the same files are that are loaded again', async () => {
+  it('is not reported when the same files are loaded again', async () => {
     jest.resetModules();
     await import('../../lib/copies.js');
     expect([...copies().keys()]).toHaveLength(1);
   });
 
-  forEachPlatform((platform) => {
-    it('is the only thing refused: one copy starts', async () => {
+  onEachPlatform((platform) => {
+    it('is all that is refused: a single copy starts', async () => {
       const app = await startIdempotentApp(platform, { database });
       await app.close();
       expect([...copies().values()]).toEqual([{ inUse: true }]);

@@ -4,7 +4,7 @@ import { IdempotencyConfigurationError, IdempotencyModule } from 'nestjs-atomic-
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { keyRow } from '../support/idempotent-app.js';
-import { forEachPlatform } from '../support/platforms.js';
+import { onEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { bootFailure } from './boot-failure.js';
 
@@ -17,7 +17,7 @@ describe('A named data source', () => {
   });
   afterAll(() => Promise.all([main.drop(), ledger.drop()]));
 
-  forEachPlatform((platform) => {
+  onEachPlatform((platform) => {
     it.each([
       ['forRoot', () => IdempotencyModule.forRoot({ scope: 'global', dataSource: 'ledger' })],
       [
@@ -28,7 +28,7 @@ describe('A named data source', () => {
             useFactory: () => ({ scope: 'global' }),
           }),
       ],
-    ])('holds the keys, and the default one is left alone (%s)', async (way, configure) => {
+    ])('holds the keys, and the default one is not touched (%s)', async (way, configure) => {
       const key = `${platform.name}-${way}`;
       const routes = new PolicyRoutes({ orders: {} });
       const app = await platform.start({
@@ -60,7 +60,7 @@ describe('A named data source', () => {
     expect(error.message).toContain("There is 'default'");
   });
 
-  it('has to be chosen where there is no default one', async () => {
+  it('is required if there is no default one', async () => {
     const error = await bootFailure({ database: ledger, dataSourceName: 'ledger' });
     expect(error).toBeInstanceOf(IdempotencyConfigurationError);
     expect(error.message).toContain('no default data source');

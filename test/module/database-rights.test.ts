@@ -39,7 +39,7 @@ async function grantAll(): Promise<void> {
   await database.query(`GRANT USAGE ON SEQUENCE idempotency_outbox_position_seq TO ${role}`);
 }
 
-describe('The application does not start, and the error names the cure,', () => {
+describe('Missing database rights', () => {
   async function refuses(...words: string[]): Promise<void> {
     const error = await bootFailure({ database, dataSource: { url } });
     expect(error).toBeInstanceOf(IdempotencyConfigurationError);
@@ -53,19 +53,19 @@ describe('The application does not start, and the error names the cure,', () => 
     ['DELETE', 'idempotency_outbox'],
     ['INSERT', 'idempotency_audit'],
     ['UPDATE', 'idempotency_jobs'],
-  ])('where the role may not %s on %s', async (right, table) => {
+  ])('stop the boot with what to do: %s on %s', async (right, table) => {
     await grantAll();
     await database.query(`REVOKE ${right} ON ${table} FROM ${role}`);
     await refuses(`no right to ${right} on the table "${table}"`, `GRANT SELECT, INSERT`, role);
   });
 
-  it('where the role may not use the sequence of the outbox', async () => {
+  it('stop the boot with what to do: the sequence of the outbox', async () => {
     await grantAll();
     await database.query(`REVOKE ALL ON SEQUENCE idempotency_outbox_position_seq FROM ${role}`);
     await refuses('GRANT USAGE ON SEQUENCE', 'idempotency_outbox_position_seq', role);
   });
 
-  it('where the role may not look into the schema', async () => {
+  it('stop the boot with what to do: usage of the schema', async () => {
     await database.query('ALTER SCHEMA public RENAME TO shop');
     await database.query('REVOKE ALL ON SCHEMA shop FROM PUBLIC');
     const error = await bootFailure({ database, dataSource: { url, schema: 'shop' } as object });
@@ -73,15 +73,15 @@ describe('The application does not start, and the error names the cure,', () => 
     expect(error.message).toContain('GRANT USAGE ON SCHEMA');
   });
 
-  it('where transactions are read-only', async () => {
+  it('stop the boot with what to do: read-only transactions', async () => {
     await grantAll();
     await database.query(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
     await refuses('are read-only', `ALTER ROLE ${role} SET default_transaction_read_only = off`);
   });
 });
 
-forEachPlatform((platform) => {
-  it('A role with these rights and no more is enough', async () => {
+forEachPlatform('The documented database rights', (platform) => {
+  it('are enough', async () => {
     await grantAll();
     const routes = new PolicyRoutes({ orders: {} });
     const app = await startIdempotentApp(platform, {

@@ -41,7 +41,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Decorated classes', (platform) => {
   describe('@Idempotent() on a class', () => {
     let app: IdempotentApp;
     beforeAll(async () => {
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
       expect(retry.headers.get('idempotent-replayed')).toBe('true');
     });
 
-    it.each(['GET', 'PUT', 'DELETE'])('does not touch its %s routes', async (method) => {
+    it.each(['GET', 'PUT', 'DELETE'])('does not affect its %s routes', async (method) => {
       const withoutKey = await send(`${app.url}/orders`, { method });
       expect(withoutKey.json()).toEqual({ execution: 1 });
 

@@ -94,7 +94,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The order of decorators', (platform) => {
   describe('@Idempotent()', () => {
     let app: IdempotentApp;
     beforeAll(async () => {
@@ -106,7 +106,7 @@ forEachPlatform((platform) => {
     });
 
     describe.each(['above', 'below', 'between'] as const)('%s the other decorators', (place) => {
-      it('leaves all of them in force', async () => {
+      it('keeps the effect of all of them', async () => {
         const order = { key: place, body: { item: 'rocket' } };
         const first = await send(`${app.url}/${place}`, order);
         const retry = await send(`${app.url}/${place}`, order);
@@ -119,7 +119,7 @@ forEachPlatform((platform) => {
         expect(executions).toBe(1);
       });
 
-      it('leaves the types of the parameters to the pipes', async () => {
+      it('keeps the types of the parameters for the pipes', async () => {
         const answer = await send(`${app.url}/${place}`, { key: 'bad', body: { item: 7 } });
         expect(answer.status).toBe(400);
         expect(answer.text).toContain('item must be a string');
@@ -134,7 +134,7 @@ forEachPlatform((platform) => {
       });
     });
 
-    it('leaves a redirect in force', async () => {
+    it('keeps the effect of a redirect', async () => {
       await send(`${app.url}/redirected`, { key: 'redirected' });
       const retry = await send(`${app.url}/redirected`, { key: 'redirected' });
       expect(retry.status).toBe(303);

@@ -5,7 +5,7 @@ import type { Repository } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp } from '../support/idempotent-app.js';
-import { forEachPlatform } from '../support/platforms.js';
+import { onEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { bootFailure } from './boot-failure.js';
 
@@ -16,8 +16,8 @@ describe('The entities', () => {
   });
   afterAll(() => database.drop());
 
-  forEachPlatform((platform) => {
-    it('load themselves and read what the library wrote', async () => {
+  onEachPlatform((platform) => {
+    it('are loaded automatically and read what the library wrote', async () => {
       const routes = new PolicyRoutes({ orders: {} });
       routes.answers(() => ({ ordered: true }));
       const server = await startIdempotentApp(platform, {
@@ -56,7 +56,7 @@ describe('The entities', () => {
     });
   });
 
-  it('that nobody loads are missed at boot, and the error names the cure', async () => {
+  it('stop the boot if they are not loaded, and the error says what to do', async () => {
     const { message } = await bootFailure({ database, dataSource: { autoLoadEntities: false } });
     expect(message).toContain('entities');
     expect(message).toContain('autoLoadEntities: true');

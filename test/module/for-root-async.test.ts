@@ -48,7 +48,7 @@ const waysToConfigure: [string, () => DynamicModule][] = [
   ],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Asynchronous options', (platform) => {
   describe('forRootAsync', () => {
     const routes = new PolicyRoutes({ orders: {} });
     let database: TestDatabase;

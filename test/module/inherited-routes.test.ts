@@ -39,7 +39,7 @@ abstract class IdempotentResource extends Resource {}
 @Controller('rides')
 class Rides extends IdempotentResource {}
 
-forEachPlatform((platform) => {
+forEachPlatform('Inherited routes', (platform) => {
   describe('Routes of a parent class', () => {
     let app: IdempotentApp;
     beforeAll(async () => {
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
       expect(executions).toBe(1);
     });
 
-    it('stay as they are in a child without the decorator', async () => {
+    it('are not affected in a child without the decorator', async () => {
       expect((await send(`${app.url}/notes/express`)).status).toBe(202);
       await send(`${app.url}/notes/express`, { key: 'note' });
       const again = await send(`${app.url}/notes/express`, { key: 'note' });
@@ -81,18 +81,20 @@ forEachPlatform((platform) => {
   });
 });
 
-it('A route that a child adds below a decorated parent fails at boot: it would not be covered', async () => {
-  @Controller('trips')
-  class Trips extends IdempotentResource {
-    @Post()
-    book() {
-      return {};
+describe('A route that a child adds below a decorated parent', () => {
+  it('stops the boot, because it would not be covered', async () => {
+    @Controller('trips')
+    class Trips extends IdempotentResource {
+      @Post()
+      book() {
+        return {};
+      }
     }
-  }
 
-  const database = await createTestDatabase();
-  const { message } = await bootFailure({ database, controllers: [Trips] });
-  expect(message).toContain('Trips.book');
-  expect(message).toContain('Put @Idempotent() on Trips');
-  await database.drop();
+    const database = await createTestDatabase();
+    const { message } = await bootFailure({ database, controllers: [Trips] });
+    expect(message).toContain('Trips.book');
+    expect(message).toContain('Put @Idempotent() on Trips');
+    await database.drop();
+  });
 });

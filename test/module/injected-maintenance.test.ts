@@ -16,8 +16,8 @@ class Scheduler {
 @Module({ providers: [Scheduler] })
 class SchedulerModule {}
 
-forEachPlatform((platform) => {
-  it('A scheduler of your own may inject Maintenance and run a job', async () => {
+forEachPlatform('Maintenance', (platform) => {
+  it('can be injected into a scheduler of the application, which runs a job', async () => {
     const app = await startIdempotentApp(platform, { imports: [SchedulerModule] });
     expect(await app.app.get(Scheduler, { strict: false }).everyNight()).toBe(0);
     await app.close();

@@ -49,8 +49,8 @@ const places: [string, Partial<IdempotentAppOptions>][] = [
   ],
 ];
 
-forEachPlatform((platform) => {
-  describe.each(places)('The interceptor on a route by %s', (_, options) => {
+forEachPlatform('The interceptor', (platform) => {
+  describe.each(places)('on a route by %s', (_, options) => {
     it('acts once there, and not at all on other routes', async () => {
       executions = 0;
       const app = await startIdempotentApp(platform, {

@@ -43,8 +43,8 @@ class ClassController {
   }
 }
 
-forEachPlatform((platform) => {
-  describe('Options are merged field by field:', () => {
+forEachPlatform('Policies of module, class and handler', (platform) => {
+  describe('are merged field by field', () => {
     let app: IdempotentApp;
     beforeAll(async () => {
       app = await startIdempotentApp(platform, {

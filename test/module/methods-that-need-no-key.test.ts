@@ -50,7 +50,7 @@ class ForAllMethods {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Methods that need no key', (platform) => {
   describe('@Idempotent() on a handler', () => {
     let app: IdempotentApp;
     beforeAll(async () => {
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
         expect(second.json()).toEqual({ execution: 2 });
       });
 
-      it('honours a key that is there', async () => {
+      it('uses a key that is sent', async () => {
         await send(`${app.url}/optional`, { method, key: `${method}-honoured` });
         const retry = await send(`${app.url}/optional`, { method, key: `${method}-honoured` });
         expect(retry.json()).toEqual({ execution: 1 });
@@ -85,7 +85,7 @@ forEachPlatform((platform) => {
         expect(executions).toBe(0);
       });
 
-      it('demands a key with required: true', async () => {
+      it('requires a key with required: true', async () => {
         const answer = await send(`${app.url}/required`, { method });
         expect(answer.status).toBe(400);
         expect(answer.json()).toMatchObject({ code: 'key_missing' });
@@ -93,7 +93,7 @@ forEachPlatform((platform) => {
       });
     });
 
-    it.each(['GET', 'HEAD', 'OPTIONS'])('never does anything for %s', async (method) => {
+    it.each(['GET', 'HEAD', 'OPTIONS'])('has no effect for %s', async (method) => {
       for (const path of ['any', 'class/any']) {
         await send(`${app.url}/${path}`, { method, key: 'read' });
         const second = await send(`${app.url}/${path}`, { method, key: 'read' });
@@ -114,7 +114,7 @@ forEachPlatform((platform) => {
       ['POST', 400],
       ['PATCH', 400],
     ])(
-      'goes by the request on a route for all methods: %s without a key gets %i',
+      'follows the method of the request on a route for all methods: %s without a key gets %i',
       async (method, status) => {
         expect((await send(`${app.url}/any`, { method })).status).toBe(status);
         expect((await send(`${app.url}/class/any`, { method })).status).toBe(status);
@@ -122,7 +122,7 @@ forEachPlatform((platform) => {
     );
 
     it.each(['any', 'class/any'])(
-      'replays what a route for all methods has answered: %s',
+      'replays the answer of a route for all methods: %s',
       async (path) => {
         const first = await send(`${app.url}/${path}`, { key: path });
         const retry = await send(`${app.url}/${path}`, { key: path });

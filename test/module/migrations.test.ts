@@ -68,7 +68,7 @@ describe('The migrations', () => {
     expect(await migrated.runMigrations()).toEqual([]);
   });
 
-  it('are remembered by the same names in every schema', async () => {
+  it('are recorded under the same names in every schema', async () => {
     const plain = await connect({ migrations: idempotencyMigrations });
     const names = (await plain.runMigrations()).map(({ name }) => name);
     await plain.destroy();
@@ -77,7 +77,7 @@ describe('The migrations', () => {
     expect((await own.runMigrations()).map(({ name }) => name)).toEqual(names);
   });
 
-  it('make logged tables, which survive a crash of the database server', async () => {
+  it('create logged tables, which survive a crash of the database server', async () => {
     const migrated = await connect({ migrations: idempotencyMigrations });
     await migrated.runMigrations();
     const rows = await database.query(

@@ -160,22 +160,22 @@ const mistakes: [string, Omit<Boot, 'database'>, string[]][] = [
   ]),
 ];
 
-describe('The application does not start with @Idempotent() on', () => {
+describe('A misplaced @Idempotent()', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
   });
   afterAll(() => database.drop());
 
-  it.each(mistakes)('%s', async (_, boot, words) => {
+  it.each(mistakes)('stops the boot: on %s', async (_, boot, words) => {
     const error = await bootFailure({ database, ...boot });
     expect(error).toBeInstanceOf(IdempotencyConfigurationError);
     for (const word of words) expect(error.message).toContain(word);
   });
 });
 
-forEachPlatform((platform) => {
-  it('A controller starts that is injected elsewhere, or has handlers of other kinds beside its routes', async () => {
+forEachPlatform('A controller with @Idempotent()', (platform) => {
+  it('may be injected elsewhere, and may have handlers of other kinds', async () => {
     @Idempotent()
     @Controller('orders')
     class Orders {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { IdempotencyModule } from 'nestjs-atomic-idempotency';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { bootFailure } from './boot-failure.js';
@@ -9,18 +9,20 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it.each(['dataSource', 'schema', 'isGlobal', 'statusPath', 'statusGuards'])(
-  'refuses %s from a factory, where it comes too late',
-  async (name) => {
-    const { message } = await bootFailure({
-      database,
-      imports: [
-        IdempotencyModule.forRootAsync({
-          useFactory: () => ({ scope: 'global' as const, [name]: 'orders' }),
-        }),
-      ],
-    });
-    expect(message).toContain(`${name} came from the factory`);
-    expect(message).toContain('beside useFactory');
-  },
-);
+describe('Options of a factory', () => {
+  it.each(['dataSource', 'schema', 'isGlobal', 'statusPath', 'statusGuards'])(
+    'are refused if they come too late: %s',
+    async (name) => {
+      const { message } = await bootFailure({
+        database,
+        imports: [
+          IdempotencyModule.forRootAsync({
+            useFactory: () => ({ scope: 'global' as const, [name]: 'orders' }),
+          }),
+        ],
+      });
+      expect(message).toContain(`${name} came from the factory`);
+      expect(message).toContain('beside useFactory');
+    },
+  );
+});

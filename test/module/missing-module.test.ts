@@ -9,7 +9,7 @@ import {
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { createAdapter, listen } from '../support/listen.js';
-import { forEachPlatform } from '../support/platforms.js';
+import { onEachPlatform } from '../support/platforms.js';
 import { bootFailure } from './boot-failure.js';
 
 @Controller('orders')
@@ -24,14 +24,14 @@ class OrdersController {
 @Module({ controllers: [OrdersController] })
 class OrdersModule {}
 
-describe('Without IdempotencyModule', () => {
+describe('A missing IdempotencyModule', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
   });
   afterAll(() => database.drop());
 
-  it('an application with @Idempotent() does not start, and the error names module and cure', async () => {
+  it('stops the boot of an application with @Idempotent(), and the error says what to import', async () => {
     const error = await bootFailure({ database, imports: [OrdersModule] });
     expect(error).toBeInstanceOf(IdempotencyConfigurationError);
     expect(error.message).toContain('@Idempotent() is used in OrdersModule,');
@@ -39,7 +39,7 @@ describe('Without IdempotencyModule', () => {
     expect(error.message).toContain('.overrideInterceptor(IdempotencyInterceptor)');
   });
 
-  it('an error in the options is not taken for it', async () => {
+  it('is not confused with an error in the options', async () => {
     for (let boot = 1; boot <= 5; boot++) {
       const error = await bootFailure({
         database,
@@ -50,13 +50,13 @@ describe('Without IdempotencyModule', () => {
     }
   });
 
-  forEachPlatform((platform) => {
-    it('a controller can be tested with another interceptor in its place', async () => {
+  onEachPlatform((platform) => {
+    it('can be replaced by another interceptor in the test of a controller', async () => {
       const testing = await Test.createTestingModule({ controllers: [OrdersController] })
         .overrideInterceptor(IdempotencyInterceptor)
         .useValue({ intercept: (_: unknown, next: { handle(): unknown }) => next.handle() })
         .compile();
-      const app = testing.createNestApplication(createAdapter(platform.name));
+      const app = testing.createNestApplication(await createAdapter(platform.name));
       const url = await listen(app, platform.name);
       expect((await send(`${url}/orders`)).json()).toEqual({ ordered: true });
       await app.close();

@@ -10,7 +10,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { runJob } from '../support/jobs.js';
-import { forEachPlatform } from '../support/platforms.js';
+import { onEachPlatform } from '../support/platforms.js';
 import { bootFailure } from './boot-failure.js';
 
 /** As snake-case strategies do, and further than most: upper case shows what has no name of its own. */
@@ -83,14 +83,14 @@ const namings: [string, Options, string, string | undefined][] = [
 const isAbout = (schema: string | undefined) => (sql: string) =>
   sql.includes('"ledger"') === (schema === 'ledger');
 
-describe('Tables that are named by the data source: with', () => {
+describe('Table names of the data source', () => {
   let database: TestDatabase;
   beforeEach(async () => {
     database = await createTestDatabase({ migrated: false });
   });
   afterEach(() => database.drop());
 
-  forEachPlatform((platform) => {
+  onEachPlatform((platform) => {
     const start = (dataSource: Options, schema?: string): Promise<IdempotentApp> =>
       startIdempotentApp(platform, {
         database,
@@ -115,7 +115,7 @@ describe('Tables that are named by the data source: with', () => {
       expect(await database.query(`SELECT status FROM ${table}`)).toEqual([{ status: 'expired' }]);
     }
 
-    it.each(namings)('%s, made by the migrations', async (_, options, table, schema) => {
+    it.each(namings)('are used by the migrations: %s', async (_, options, table, schema) => {
       const migrations =
         schema === undefined ? idempotencyMigrations : idempotencyMigrationsIn(schema);
       const app = await start({ ...options, migrations, migrationsRun: true }, schema);
@@ -127,14 +127,14 @@ describe('Tables that are named by the data source: with', () => {
       await app.close();
     });
 
-    it.each(namings)('%s, made by synchronize', async (_, options, table, schema) => {
+    it.each(namings)('are used by synchronize: %s', async (_, options, table, schema) => {
       await database.query('CREATE SCHEMA ledger');
       const app = await start({ ...options, synchronize: true }, schema);
       await expectToServe(app, table);
       await app.close();
     });
 
-    it('several prefixes side by side in one database, and none', async () => {
+    it('may have several prefixes in one database', async () => {
       const apps: IdempotentApp[] = [];
       for (const entityPrefix of ['', 'shop_', 'bank_']) {
         apps.push(
@@ -155,13 +155,13 @@ describe('Tables that are named by the data source: with', () => {
     });
   });
 
-  it('a prefix that has no tables, the application does not start', async () => {
+  it('stop the boot if there are no tables with the prefix', async () => {
     const { message } = await bootFailure({ database, dataSource: { entityPrefix: 'shop_' } });
     expect(message).toContain('"shop_idempotency_keys" does not exist');
     expect(message).toContain('its own migrationsTableName');
   });
 
-  it('a naming strategy that renames columns which have a name, the application does not start', async () => {
+  it('stop the boot if a naming strategy renames columns that have a name', async () => {
     class Renaming extends DefaultNamingStrategy {
       override columnName(property: string, given: string, prefixes: string[]): string {
         return super.columnName(property, given, prefixes).toUpperCase();

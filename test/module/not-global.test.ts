@@ -9,7 +9,7 @@ import {
 } from 'nestjs-atomic-idempotency';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
-import { forEachPlatform } from '../support/platforms.js';
+import { onEachPlatform } from '../support/platforms.js';
 import { bootFailure } from './boot-failure.js';
 
 let executions = 0;
@@ -55,15 +55,15 @@ class RefundsController {
 @Module({ controllers: [RefundsController] })
 class RefundsModule {}
 
-describe('With isGlobal: false', () => {
+describe('The module with isGlobal: false', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
   });
   afterAll(() => database.drop());
 
-  forEachPlatform((platform) => {
-    it('a module that imports it has idempotent routes and phases', async () => {
+  onEachPlatform((platform) => {
+    it('serves a module that imports it', async () => {
       executions = 0;
       const app = await platform.start({
         imports: [
@@ -80,7 +80,7 @@ describe('With isGlobal: false', () => {
     });
   });
 
-  it('a module that does not import it fails at boot, and the error names both', async () => {
+  it('stops the boot of a module that does not import it, and the error names both', async () => {
     const error = await bootFailure({ database, imports: [OrdersModule, RefundsModule] });
 
     expect(error).toBeInstanceOf(IdempotencyConfigurationError);

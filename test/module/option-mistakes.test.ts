@@ -3,7 +3,7 @@ import { IdempotencyConfigurationError, IdempotencyModule } from 'nestjs-atomic-
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { bootFailure } from './boot-failure.js';
 
-describe('The application does not start', () => {
+describe('Wrong options', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -17,11 +17,11 @@ describe('The application does not start', () => {
     for (const fragment of fragments) expect(error.message).toContain(fragment);
   }
 
-  it.each([[undefined], [''], ['tenant'], [42], [{}]])('with scope %p', async (scope) => {
+  it.each([[undefined], [''], ['tenant'], [42], [{}]])('stop the boot: scope %p', async (scope) => {
     await refuses({ scope }, 'scope is missing', 'scope: (request) =>', "scope: 'global'");
   });
 
-  it('with a factory that returns nothing', async () => {
+  it('stop the boot: a factory that returns nothing', async () => {
     const error = await bootFailure({
       database,
       imports: [IdempotencyModule.forRootAsync({ useFactory: () => undefined as never })],
@@ -30,7 +30,7 @@ describe('The application does not start', () => {
   });
 
   it.each(['retention', 'lease', 'waitFor', 'maxRunTime', 'storeTimeout', 'shutdownTimeout'])(
-    'with a %s that is not a duration',
+    'stop the boot: a %s that is not a duration',
     async (option) => {
       const cure = "a number with ms, s, m, h or d, such as '30s'";
       await refuses({ [option]: 'soon' }, `${option} is 'soon'`, 'not a duration', cure);
@@ -38,23 +38,23 @@ describe('The application does not start', () => {
   );
 
   it.each(['', '10', 's', '10 parsecs', '-1s', '1e3s', -1, NaN, Infinity, null])(
-    'with the duration %p',
+    'stop the boot: the duration %p',
     async (duration) => {
       await refuses({ retention: duration }, 'retention is', 'not a duration');
     },
   );
 
-  it('with a lease that is longer than the retention', async () => {
+  it('stop the boot: a lease that is longer than the retention', async () => {
     const message = 'Shorten lease or lengthen retention';
     await refuses({ lease: '2m', retention: '1m' }, 'lease (120000 ms)', message);
     await refuses({ retention: 0 }, 'retention (0 ms)', message);
   });
 
-  it('with a lease that leaves no time to renew it', async () => {
+  it('stop the boot: a lease that leaves no time to renew it', async () => {
     await refuses({ lease: 99 }, 'lease is 99 ms', 'Use at least 100 ms');
   });
 
-  it('with a lease beyond the longest run', async () => {
+  it('stop the boot: a lease that is longer than maxRunTime', async () => {
     await refuses(
       { lease: '2m', maxRunTime: '1m' },
       'maxRunTime (60000 ms)',
@@ -62,43 +62,43 @@ describe('The application does not start', () => {
     );
   });
 
-  it.each([true, 1, 'yes', null])('with the replayCache %p', async (replayCache) => {
+  it.each([true, 1, 'yes', null])('stop the boot: the replayCache %p', async (replayCache) => {
     await refuses({ replayCache }, 'replayCache is', 'Use { ttl, maxBytes }');
   });
 
-  it('with a replayCache that has no sizes', async () => {
+  it('stop the boot: a replayCache without sizes', async () => {
     await refuses({ replayCache: { ttl: 'soon' } }, "replayCache.ttl is 'soon'", 'not a duration');
     await refuses({ replayCache: { maxBytes: -1 } }, 'replayCache.maxBytes is -1', 'Use a whole');
   });
 
-  it('with preparedStatements that are neither on nor off', async () => {
+  it('stop the boot: preparedStatements that is not a boolean', async () => {
     await refuses({ preparedStatements: 'no' }, "preparedStatements is 'no'", 'Use true or false');
   });
 
-  it('with a waitFor of more than 55 seconds', async () => {
+  it('stop the boot: a waitFor of more than 55 seconds', async () => {
     await refuses({ waitFor: '55001ms' }, 'waitFor is 55001 ms', "Use at most '55s'");
   });
 
-  it('with a retention that no date can hold', async () => {
+  it('stop the boot: a retention that no date can hold', async () => {
     await refuses({ retention: Number.MAX_SAFE_INTEGER }, 'retention is', "Use 'forever'");
   });
 
   it.each(['storeTimeout', 'shutdownTimeout', 'lease'])(
-    'with a %s that no timer can wait for',
+    'stop the boot: a %s that no timer can wait for',
     async (option) => {
       const patience = { retention: 'forever', maxRunTime: '90d' };
       await refuses({ ...patience, [option]: '30d' }, `${option} is '30d'`, "Use at most '24d'");
     },
   );
 
-  it('with a lease that a slow statement can outlast', async () => {
+  it('stop the boot: a lease that is shorter than a slow statement', async () => {
     const cure = 'or shorten storeTimeout';
     await refuses({ lease: '4s' }, 'lease (4000 ms) is shorter than storeTimeout (5000 ms)', cure);
     await refuses({ storeTimeout: '1m' }, 'lease (30000 ms) is shorter', cure);
     await refuses({ outbox: { lease: '1s' } }, 'outbox.lease (1000 ms) is shorter', cure);
   });
 
-  it('with a storeTimeout in which nothing can happen', async () => {
+  it('stop the boot: a storeTimeout that is too short for any statement', async () => {
     await refuses({ storeTimeout: 0 }, 'storeTimeout is 0', "such as '5s'");
   });
 
@@ -112,13 +112,13 @@ describe('The application does not start', () => {
     ['staleKeys', "'accept', 'reject'"],
     ['dialect', "'ietf' or 'stripe', or a function"],
     ['foreignCalls', "'ignore', 'warn' or 'throw'"],
-  ])('with a %s that does not exist', async (option, choices) => {
+  ])('stop the boot: a %s that does not exist', async (option, choices) => {
     await refuses({ [option]: 'sometimes' }, `${option} is 'sometimes'`, choices);
     await refuses({ [option]: null }, `${option} is null`, choices);
   });
 
   it.each([null, 7, '', 'docs/idempotency', 'ftp://example.com/', 'https://example.com/#keys'])(
-    'with a specification that is no address of a page: %p',
+    'stop the boot: a specification that is not the address of a page: %p',
     async (specification) => {
       await refuses({ specification }, 'specification is', 'https://api.example.com');
     },
@@ -131,12 +131,12 @@ describe('The application does not start', () => {
     ['maxResponseBytes', '1MB', 'Use a whole number of bytes'],
     ['maxResponseBytes', -1, 'Use a whole number of bytes'],
     ['maxResponseBytes', 1.5, 'Use a whole number of bytes'],
-  ])('with %s: %p', async (option, value, cure) => {
+  ])('stop the boot: %s: %p', async (option, value, cure) => {
     await refuses({ [option]: value }, `${option} is`, cure);
   });
 
   it.each(['', 'Idempotency Key', 'Idempotency-Key:', 'Schlüssel', null, 7])(
-    'with header %p',
+    'stop the boot: header %p',
     async (header) => {
       await refuses({ header }, 'header is', "such as 'Idempotency-Key'");
     },
@@ -156,13 +156,13 @@ describe('The application does not start', () => {
     'DATE',
     'Access-Control-Allow-Origin',
     'Idempotent-Replayed',
-  ])('with replay header %s', async (name) => {
+  ])('stop the boot: replay header %s', async (name) => {
     const replayHeaders = ['x-total', name];
     await refuses({ replayHeaders }, `replayHeaders names ${name}`, 'must never', 'Remove it');
   });
 
   it.each([['x-total'], [['x total']], [['']], [{ 'x-total': true }]])(
-    'with replayHeaders: %j',
+    'stop the boot: replayHeaders %j',
     async (replayHeaders) => {
       await refuses({ replayHeaders }, 'replayHeaders is', 'Use a list of header names');
     },

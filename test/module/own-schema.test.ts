@@ -7,14 +7,14 @@ import {
 } from 'nestjs-atomic-idempotency/migrations';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
-import { forEachPlatform, type Platform } from '../support/platforms.js';
+import { onEachPlatform, type Platform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { bootFailure } from './boot-failure.js';
 
 /** A name that only works where it is quoted. */
 const SCHEMA = 'Key "store"';
 
-describe('The tables live', () => {
+describe('The schema of the tables', () => {
   const routes = new PolicyRoutes({ orders: {} });
   let database: TestDatabase;
   beforeAll(async () => {
@@ -62,22 +62,22 @@ describe('The tables live', () => {
     return homes;
   }
 
-  forEachPlatform((platform) => {
-    it(`in a schema of their own, with the schema option`, async () => {
+  onEachPlatform((platform) => {
+    it('is the one of the schema option', async () => {
       await database.query('DROP SCHEMA IF EXISTS "Key ""store""" CASCADE');
       await database.query('DROP TABLE IF EXISTS migrations');
       await runsOnce(platform, { migrations: idempotencyMigrationsIn(SCHEMA) }, { schema: SCHEMA });
       expect(await homesOf(platform.name)).toEqual([SCHEMA]);
     });
 
-    it(`where the data source's entities live, with the schema of the data source`, async () => {
+    it("is the one of the data source's entities without the option", async () => {
       await database.query('DROP SCHEMA IF EXISTS "Key ""store""" CASCADE');
       await runsOnce(platform, { schema: 'shop', migrations: idempotencyMigrations }, {});
       expect(await homesOf(platform.name)).toEqual(['shop']);
     });
   });
 
-  it('elsewhere than the schema option says: the boot error names the table and the cure', async () => {
+  it('stops the boot if the tables are elsewhere: the error names the table and says what to do', async () => {
     const { message } = await bootFailure({ database, idempotency: { schema: 'elsewhere' } });
     expect(message).toContain('"elsewhere"."idempotency_keys" does not exist');
     expect(message).toContain('CreateIdempotencyKeys1763251200000');

@@ -37,7 +37,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Request-scoped classes', (platform) => {
   describe('A request-scoped controller', () => {
     let app: IdempotentApp;
     beforeAll(async () => {

@@ -45,7 +45,7 @@ const mistakes: [IdempotencyPolicy, string, string][] = [
   [{ onInProgress: 'queue' as 'wait' }, 'onInProgress', "'reject', 'accept', 'wait'"],
 ];
 
-describe('The application does not start, and the error names route, option and cure,', () => {
+describe('Mistakes on a route', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -55,17 +55,20 @@ describe('The application does not start, and the error names route, option and 
   describe.each([
     ['class', withPolicyOnClass],
     ['handler', withPolicyOnHandler],
-  ])('with @Idempotent() on the %s', (_, controllerWith) => {
-    it.each(mistakes)('and %j', async (policy, option, cure) => {
-      const error = await bootFailure({ database, controllers: [controllerWith(policy)] });
-      expect(error).toBeInstanceOf(IdempotencyConfigurationError);
-      expect(error.message).toContain('OrdersController.create');
-      expect(error.message).toContain(option);
-      expect(error.message).toContain(cure);
-    });
-  });
+  ])(
+    'stop the boot and name route, option and remedy, with @Idempotent() on the %s',
+    (_, controllerWith) => {
+      it.each(mistakes)('and %j', async (policy, option, cure) => {
+        const error = await bootFailure({ database, controllers: [controllerWith(policy)] });
+        expect(error).toBeInstanceOf(IdempotencyConfigurationError);
+        expect(error.message).toContain('OrdersController.create');
+        expect(error.message).toContain(option);
+        expect(error.message).toContain(cure);
+      });
+    },
+  );
 
-  it.each(['above', 'below'])('with @Idempotent() %s @Sse()', async (place) => {
+  it.each(['above', 'below'])('stop the boot with @Idempotent() %s @Sse()', async (place) => {
     @Controller()
     class ProgressController {
       @Idempotent()

@@ -16,7 +16,7 @@ class AuthGuard implements CanActivate {
   }
 }
 
-describe('The application does not start', () => {
+describe('Mistakes about the status route', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -42,7 +42,7 @@ describe('The application does not start', () => {
       { statusPath: 'operations', statusGuards: [AuthGuard] },
       ['statusGuards: AuthGuard', 'Add it to the providers'],
     ],
-  ])('with %s', async (_, idempotency, words) => {
+  ])('stop the boot: %s', async (_, idempotency, words) => {
     const error = await bootFailure({ database, idempotency });
     expect(error).toBeInstanceOf(IdempotencyConfigurationError);
     for (const word of words) expect(error.message).toContain(word);

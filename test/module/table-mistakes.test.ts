@@ -5,7 +5,7 @@ import { startIdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { bootFailure } from './boot-failure.js';
 
-describe('The application does not start', () => {
+describe('Wrong tables', () => {
   let database: TestDatabase;
   beforeEach(async () => {
     database = await createTestDatabase();
@@ -15,20 +15,23 @@ describe('The application does not start', () => {
   it.each([
     ['idempotency_keys', 'CreateIdempotencyKeys1763251200000'],
     ['idempotency_phases', 'CreateIdempotencyPhases1763251200001'],
-  ])('without the table %s, and the error names the migration', async (table, migration) => {
-    await database.query(`DROP TABLE ${table} CASCADE`);
-    const { message } = await bootFailure({ database });
-    expect(message).toContain(`"${table}" does not exist`);
-    expect(message).toContain(`Run the migration ${migration}`);
-    expect(message).toContain('nestjs-atomic-idempotency/migrations');
-    expect(message).toContain('migrationsRun: true');
-  });
+  ])(
+    'stop the boot: without the table %s; the error names the migration',
+    async (table, migration) => {
+      await database.query(`DROP TABLE ${table} CASCADE`);
+      const { message } = await bootFailure({ database });
+      expect(message).toContain(`"${table}" does not exist`);
+      expect(message).toContain(`Run the migration ${migration}`);
+      expect(message).toContain('nestjs-atomic-idempotency/migrations');
+      expect(message).toContain('migrationsRun: true');
+    },
+  );
 
   it.each([
     ['idempotency_keys', 'response_version', 'CreateIdempotencyKeys1763251200000'],
     ['idempotency_phases', 'effect_key', 'CreateIdempotencyPhases1763251200001'],
   ])(
-    'on a %s without %s, and the error names both and the migration',
+    'stop the boot: a %s without %s; the error names both and the migration',
     async (table, column, migration) => {
       await database.query(`ALTER TABLE ${table} DROP COLUMN ${column}`);
       const { message } = await bootFailure({ database });
@@ -38,8 +41,8 @@ describe('The application does not start', () => {
   );
 });
 
-forEachPlatform((platform) => {
-  it('The cure that the error names works: migrations in the data source that run at boot', async () => {
+forEachPlatform('Migrations in the data source', (platform) => {
+  it('run at boot and create the tables, as the error says', async () => {
     const database = await createTestDatabase({ migrated: false });
     const { message } = await bootFailure({ database });
     expect(message).toContain('does not exist');

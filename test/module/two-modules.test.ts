@@ -10,7 +10,7 @@ import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp } from '../support/idempotent-app.js';
-import { forEachPlatform } from '../support/platforms.js';
+import { onEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { bootFailure } from './boot-failure.js';
 
@@ -32,7 +32,7 @@ describe('Two modules', () => {
         return OrdersModule;
       },
     ],
-  ])('on one data source do not start: %s', async (_, second) => {
+  ])('on one data source stop the boot: %s', async (_, second) => {
     const error = await bootFailure({
       database,
       imports: [IdempotencyModule.forRoot({ scope: 'global' }), second()],
@@ -42,8 +42,8 @@ describe('Two modules', () => {
     expect(error.message).toContain('Import IdempotencyModule.forRoot() once');
   });
 
-  forEachPlatform((platform) => {
-    it('in two applications of one process are fine, and one does not end the other', async () => {
+  onEachPlatform((platform) => {
+    it('may be in two applications of one process, and closing one does not affect the other', async () => {
       const options = { database, controllers: [routes.controller] };
       routes.answers((execution) => ({ execution }));
       const one = await startIdempotentApp(platform, options);
@@ -61,7 +61,7 @@ describe('Two modules', () => {
       await two.close();
     });
 
-    it('one after the other on one data source are fine', async () => {
+    it('may use one data source one after the other', async () => {
       const dataSource = new DataSource({
         ...database.dataSourceOptions,
         entities: [...idempotencyEntities],
@@ -83,7 +83,7 @@ describe('Two modules', () => {
       }
     });
 
-    it('one after the other on one database are fine', async () => {
+    it('may use one database one after the other', async () => {
       for (const run of ['first', 'second']) {
         const app = await startIdempotentApp(platform, {
           database,

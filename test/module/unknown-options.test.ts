@@ -108,19 +108,22 @@ const mistakes: [string, () => Omit<Boot, 'database'>, string[]][] = [
   ],
 ];
 
-describe('The application does not start with an option that does not exist, and the error names the nearest:', () => {
+describe('Unknown options', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
   });
   afterAll(() => database.drop());
 
-  it.each(mistakes)('%s', async (option, boot, words) => {
-    const error = await failureOf(() => bootFailure({ database, ...boot() }));
-    expect(error).toBeInstanceOf(IdempotencyConfigurationError);
-    expect(error.message).toContain(`there is no option ${option} here`);
-    for (const word of words) expect(error.message).toContain(word);
-  });
+  it.each(mistakes)(
+    'stop the boot, and the error names the nearest option: %s',
+    async (option, boot, words) => {
+      const error = await failureOf(() => bootFailure({ database, ...boot() }));
+      expect(error).toBeInstanceOf(IdempotencyConfigurationError);
+      expect(error.message).toContain(`there is no option ${option} here`);
+      for (const word of words) expect(error.message).toContain(word);
+    },
+  );
 });
 
 /** `forRootAsync()` itself throws, when the module is declared. */
@@ -132,8 +135,8 @@ async function failureOf(boot: () => Promise<Error>): Promise<Error> {
   }
 }
 
-forEachPlatform((platform) => {
-  it('An unknown name without a value is no mistake', async () => {
+forEachPlatform('Unknown options without a value', (platform) => {
+  it('are ignored', async () => {
     const app = await startIdempotentApp(platform, {
       idempotency: { retension: undefined, maintenance: { sweper: undefined } } as object,
       controllers: [withPolicyOnHandler({ requird: undefined })],

@@ -70,12 +70,14 @@ const CASES = TABLE.flatMap(([state, ...cells]) =>
   cells.map((expected, at) => [NAMES[at]!, state, expected] as const),
 );
 
-it('the table has every state and every decision', () => {
-  expect(TABLE.map(([state]) => state)).toEqual(Object.keys(STATES));
-  expect(CASES).toHaveLength(TABLE.length * NAMES.length);
+describe('The table of decisions', () => {
+  it('has every state and every decision', () => {
+    expect(TABLE.map(([state]) => state)).toEqual(Object.keys(STATES));
+    expect(CASES).toHaveLength(TABLE.length * NAMES.length);
+  });
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Decisions of an operator', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { logger: false });
@@ -114,7 +116,7 @@ forEachPlatform((platform) => {
     });
 
     it.each(CASES.filter(([, , expected]) => expected.startsWith('→')))(
-      '%s, taken twice on a key that is %s, does no harm',
+      '%s, made twice on a key that is %s, changes nothing further',
       async (name, state) => {
         const target = await insertKey(app.database, state);
         const decide = () => DECISIONS[name](operatorOf(app), target);

@@ -8,7 +8,7 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 
 const routes = new PolicyRoutes({ orders: {}, kept: { retention: 'forever' } });
 
-forEachPlatform((platform) => {
+forEachPlatform('Answers removed by an operator', (platform) => {
   let app: IdempotentApp;
   let key: string;
   beforeAll(async () => {
@@ -22,7 +22,7 @@ forEachPlatform((platform) => {
   const ask = (path = 'orders') => send(`${app.url}/${path}`, { key });
   const idOf = async () => (await keyRow(app.database, key)).id as string;
 
-  it('an evicted answer is forgotten, and the key makes a new operation', async () => {
+  it('are forgotten after evict, and the key starts a new operation', async () => {
     await ask();
     const evicted = await idOf();
     expect(await operatorOf(app).evict(evicted, 'support')).toMatchObject({ changed: true });
@@ -33,7 +33,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it.each(['orders', 'kept'])('an expired answer is gone: 410 (route %s)', async (path) => {
+  it.each(['orders', 'kept'])('are gone after expire: 410 (route %s)', async (path) => {
     await ask(path);
     const id = await idOf();
     expect(await operatorOf(app).expire(id, 'support')).toMatchObject({ changed: true });
@@ -51,7 +51,7 @@ forEachPlatform((platform) => {
     expect((await ask(path)).json()).toEqual({ execution: 2 });
   });
 
-  it('an open key is closed with 408, and its retries hear it', async () => {
+  it('become 408 if the key was open, and its retries get that', async () => {
     routes.answers(() => {
       throw new Error('a bug');
     });

@@ -5,13 +5,13 @@ import { operatorOf } from '../support/operator.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { insertKey } from './key-states.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Finding keys', (platform) => {
   let app: IdempotentApp;
   const ids: Record<'completed' | 'failed' | 'unknown', string> = {} as never;
   let effectKey: string;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { logger: false });
-    // More than one statement walks over: what is looked for lies behind them.
+    // More than one statement reads: the wanted keys come after them.
     await app.database.query(
       `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until, status, created_at)
        SELECT 'crowd', 'key-' || n, '', gen_random_uuid(), now(), 'completed', now() - interval '1 hour'
@@ -59,7 +59,7 @@ forEachPlatform((platform) => {
       expect(await found(query())).toEqual(expected());
     });
 
-    it('with what a person wants to see first', async () => {
+    it('with what a person needs to see first', async () => {
       const { keys } = await operatorOf(app).find({ status: 'unknown' });
       expect(keys).toEqual([
         expect.objectContaining({

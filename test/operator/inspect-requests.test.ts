@@ -39,8 +39,8 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
-  describe('inspect() shows of the request', () => {
+forEachPlatform('Inspected requests', (platform) => {
+  describe('show', () => {
     let app: IdempotentApp;
     beforeAll(async () => {
       app = await startIdempotentApp(platform, { controllers: [OrdersController], logger: false });
@@ -73,7 +73,7 @@ forEachPlatform((platform) => {
       expect((await inspect('chosen', body)).report).toMatchObject({ request: { amount: 5 } });
     });
 
-    it('that a body is too large to keep, or that keepRequest failed, and the request goes on', async () => {
+    it('that a body is too large to keep, or that keepRequest failed, and the request continues', async () => {
       await app.database.query(`DELETE FROM idempotency_keys WHERE key = 'kept'`);
       const large = await inspect('kept', { text: 'x'.repeat(70_000) });
       expect(large).toMatchObject({

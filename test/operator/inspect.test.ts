@@ -3,8 +3,8 @@ import { keyRow } from '../support/idempotent-app.js';
 import { operatorOf } from '../support/operator.js';
 import { describePhases } from '../support/phase-app.js';
 
-describePhases((app) => {
-  it('shows a key with its phases, its attempts and what was decided about it', async () => {
+describePhases('inspect()', (app) => {
+  it('shows a key with its phases, its attempts and the decisions about it', async () => {
     let lost = true;
     app.handle('ride', async (phases) => {
       const ride = await phases.local('ride_created', async () => ({ ride: 7 }));
@@ -65,7 +65,7 @@ describePhases((app) => {
     ]);
   });
 
-  it('knows no key that is not there', async () => {
+  it('returns nothing for a key that does not exist', async () => {
     for (const id of ['0', '999999', 'watched', '', '1; DROP TABLE idempotency_keys']) {
       expect(await operatorOf(app).inspect(id)).toBeUndefined();
     }

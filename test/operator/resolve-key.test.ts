@@ -8,7 +8,7 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 
 const routes = new PolicyRoutes({ orders: { onServerError: 'unknown', retention: '2d' } });
 
-forEachPlatform((platform) => {
+forEachPlatform('A key resolved by an operator', (platform) => {
   let app: IdempotentApp;
   let key: string;
   beforeAll(async () => {
@@ -33,7 +33,7 @@ forEachPlatform((platform) => {
     ['text', 'order 7', 'order 7', 'text/plain; charset=utf-8'],
     ['bytes', Buffer.from([0, 1, 255]), '\0\u0001\ufffd', undefined],
     ['nothing', undefined, '', undefined],
-  ])('completed with %s: retries get that answer', async (_, body, text, type) => {
+  ])('as completed with %s gives that answer to retries', async (_, body, text, type) => {
     const { id, created_at } = await keyRow(app.database, key);
     const resolution = { outcome: 'completed', answer: { status: 201, body } } as const;
     const change = await operatorOf(app).resolveKey(id, resolution, 'support');
@@ -48,12 +48,12 @@ forEachPlatform((platform) => {
 
     const row = await keyRow(app.database, key);
     expect(row).toMatchObject({ recovery_point: 'finished', last_error_code: null });
-    // A full window anew, as long as the first one was.
+    // A full retention again, as long as the first one.
     expect(row.expires_at - row.completed_at).toBe(2 * 86_400_000);
     expect(row.completed_at.getTime()).toBeGreaterThan(created_at.getTime());
   });
 
-  it('completed with headers: they are replayed as well', async () => {
+  it('as completed with headers replays them as well', async () => {
     const { id } = await keyRow(app.database, key);
     const headers = { Location: '/orders/7', 'Content-Type': 'application/vnd.shop+json' };
     const answer = { status: 303, body: { order: 7 }, headers };
@@ -63,7 +63,7 @@ forEachPlatform((platform) => {
     expect(retry.headers.get('content-type')).toMatch(/^application\/vnd\.shop\+json/);
   });
 
-  it('retryable: a retry runs', async () => {
+  it('as retryable lets a retry run', async () => {
     const { id } = await keyRow(app.database, key);
     await operatorOf(app).resolveKey(id, { outcome: 'retryable' }, 'support');
     expect(await keyRow(app.database, key)).toMatchObject({

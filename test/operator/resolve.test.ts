@@ -9,7 +9,7 @@ import { describePhases, note } from '../support/phase-app.js';
 
 const EXECUTED = { outcome: 'executed', result: { id: 'ch_1' } } as const;
 
-describePhases((app) => {
+describePhases('A webhook', (app) => {
   let key: string;
   beforeEach(() => {
     key = randomUUID();
@@ -34,7 +34,7 @@ describePhases((app) => {
     return calls;
   }
 
-  it('a webhook for an unknown key: a retry goes on with what it told', async () => {
+  it('for an unknown key gives its result to a retry', async () => {
     const calls = handleCharge('stop');
     await app.post('charge', key);
     const change = await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
@@ -48,7 +48,7 @@ describePhases((app) => {
     expect(await app.notes()).toEqual(['recorded']);
   });
 
-  it('a webhook spares a retry the repetition of a doubtful call', async () => {
+  it('prevents a retry from repeating a call in doubt', async () => {
     const calls = handleCharge('repeat');
     expect((await app.post('charge', key)).status).toBe(500);
     await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
@@ -56,7 +56,7 @@ describePhases((app) => {
     expect(calls).toHaveLength(1);
   });
 
-  it('a webhook that is faster than the answer changes nothing', async () => {
+  it('that arrives before the answer changes nothing', async () => {
     const gate = barrier();
     const calls = handleCharge('stop', async () => {
       await gate.pass();
@@ -73,7 +73,7 @@ describePhases((app) => {
     expect(again).toMatchObject({ changed: false, reason: 'not_in_doubt' });
   });
 
-  it('a webhook after a crash does not wait for the sweeper', async () => {
+  it('after a crash does not wait for the sweeper', async () => {
     const calls = handleCharge('stop', async () => ({ id: 'charged' }));
     await app.crash('charge_created:after_call', 'charge', key);
     const change = await operatorOf(app).resolve(calls[0]!, EXECUTED, 'webhook');
@@ -82,7 +82,7 @@ describePhases((app) => {
     expect(calls).toHaveLength(1);
   });
 
-  it('evidence beats a withdrawn intent, and a recorded outcome beats everything', async () => {
+  it('overrides a withdrawn intent, but never a recorded outcome', async () => {
     const operator = operatorOf(app);
     const calls = handleCharge('stop');
     await app.post('charge', key);
@@ -107,7 +107,7 @@ describePhases((app) => {
     expect((await app.post('charge', key)).json()).toEqual({ id: 'ch_1' });
   });
 
-  it('a retry that looked before the webhook came does not go on with what it saw', async () => {
+  it('overrides what a retry read before it came', async () => {
     const calls = handleCharge('repeat');
     await app.post('charge', key);
     const keys = await openKeyStore(app.database.url);
@@ -123,7 +123,7 @@ describePhases((app) => {
     expect(calls).toHaveLength(1);
   });
 
-  it('a retry that is faster than the webhook makes the call, and the webhook hears of it', async () => {
+  it('that arrives after a retry has made the call is told so', async () => {
     const gate = barrier();
     let lose = true;
     const calls = handleCharge('repeat', async () => {

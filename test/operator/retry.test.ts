@@ -8,7 +8,7 @@ import { forEachPlatform } from '../support/platforms.js';
 import { passTime } from '../support/time.js';
 import { until } from '../support/until.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('retry()', (platform) => {
   let app: RidesApp;
   beforeAll(async () => {
     app = await startRides(
@@ -27,7 +27,7 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
-  it('an operation that the completer gave up gets another round each time', async () => {
+  it('gives an operation that the completer gave up another round each time', async () => {
     app.provider.troubles.push(timedOut, timedOut, timedOut);
     await app.request('given-up');
     await passTime(app.database, 'given-up', '1 hour');

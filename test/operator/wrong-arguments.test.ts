@@ -68,15 +68,15 @@ const MISSING: [string, Call][] = [
   ['expire', (o) => o.expire(anything(undefined), 'a')],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Calls of the operator', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { logger: false });
   });
   afterAll(() => app.close());
 
-  describe('A call with', () => {
-    it.each(CALLS)('%s changes nothing and says so', async (_, call, detail) => {
+  describe('with', () => {
+    it.each(CALLS)('%s change nothing and are reported', async (_, call, detail) => {
       const { id, effectKey } = await insertKey(app.database, 'unknown, in doubt');
       const before = await wholeKey(app.database, id);
       expect(await call(operatorOf(app), id, effectKey)).toEqual({
@@ -88,7 +88,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it.each(MISSING)('%s of what is not there says so', async (_, call) => {
+  it.each(MISSING)('are reported for what does not exist: %s', async (_, call) => {
     expect(await call(operatorOf(app), '', '')).toMatchObject({
       changed: false,
       reason: 'not_found',

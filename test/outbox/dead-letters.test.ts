@@ -51,7 +51,7 @@ async function deadLetter(): Promise<string> {
 }
 
 describe('A message that fails too often', () => {
-  it('is a dead letter: it is kept with its last error, and not delivered any more', async () => {
+  it('becomes a dead letter: it is kept with its last error, and not delivered any more', async () => {
     const id = await deadLetter();
     expect(await worker.deliver()).toBe(0);
     expect(deliveries).toEqual([1, 2, 3].map((attempt) => ({ id, attempt })));
@@ -72,7 +72,7 @@ describe('A message that fails too often', () => {
     ]);
   });
 
-  it('can be requeued: under the same id, with all its attempts', async () => {
+  it('can be requeued under the same id, with all its attempts', async () => {
     const id = await deadLetter();
     expect(await web.outbox.requeue(id)).toBe(true);
     expect(await web.outbox.deadLetters()).toEqual([]);
@@ -88,7 +88,7 @@ describe('A message that fails too often', () => {
     expect(await messages(database)).toEqual([]);
   });
 
-  it('is found by topic, the first to die first, a limited number at a time', async () => {
+  it('is found by topic, the oldest dead letter first, a limited number at a time', async () => {
     const ids = [await deadLetter(), await deadLetter(), await deadLetter()];
     const found = async (find: object) =>
       (await web.outbox.deadLetters(find)).map((letter) => letter.id);
@@ -98,7 +98,7 @@ describe('A message that fails too often', () => {
     expect(await found({ topic: 'mails' })).toEqual([]);
   });
 
-  it('is a dead letter too where its workers die before they can say so', async () => {
+  it('becomes a dead letter even if its workers die before they record the failure', async () => {
     const id = await web.add('orders');
     await database.query(
       'UPDATE idempotency_outbox SET attempts = $1, lease_token = gen_random_uuid()',
@@ -116,11 +116,11 @@ describe('Requeuing', () => {
   it.each([
     ['unknown', randomUUID()],
     ['no message at all', 'mail 17'],
-  ])('a message that is %s does nothing, and says so', async (_, id) => {
+  ])('does nothing for a message that is %s, and says so', async (_, id) => {
     expect(await web.outbox.requeue(id)).toBe(false);
   });
 
-  it('a message that is being delivered does nothing, and says so', async () => {
+  it('does nothing for a message that is being delivered, and says so', async () => {
     const gate = barrier();
     const slow = await startOutboxApp({ database, handlers: { slow: () => gate.pass() } });
     const id = await web.add('slow');

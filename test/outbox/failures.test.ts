@@ -58,7 +58,7 @@ describe('A delivery that fails', () => {
     expect(warning).toMatch(/Delivery 1 .* "orders" failed .*the other side is down/s);
   });
 
-  it('keeps no other message from being delivered', async () => {
+  it('does not delay any other message', async () => {
     trouble = new Error('no');
     const failing = await app.add('orders');
     await app.add('mails');
@@ -71,14 +71,14 @@ describe('A delivery that fails', () => {
     ['with a null character', new Error('before\0after'), 'beforeafter'],
     ['that is no error', 'just text', 'just text'],
     ['that cannot be shown', unshowable(), 'cannot be shown'],
-  ])('is noted with an error %s', async (_, error, expected) => {
+  ])('is recorded with an error %s', async (_, error, expected) => {
     trouble = error;
     const id = await app.add('orders');
     await app.deliver();
     expect((await message(app.database, id))!.last_error).toContain(expected);
   });
 
-  it('is noted with the beginning of an endless error', async () => {
+  it('is recorded with the beginning of a very long error', async () => {
     trouble = new Error(`${'<html>'.repeat(100_000)}`);
     const id = await app.add('orders');
     await app.deliver();

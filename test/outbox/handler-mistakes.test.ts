@@ -35,7 +35,7 @@ class Nameless {
 @Injectable({ scope: Scope.REQUEST })
 class RequestMails extends Mails {}
 
-describe('The application does not start', () => {
+describe('Wrong handlers and outbox options', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -58,24 +58,24 @@ describe('The application does not start', () => {
     return error.message;
   };
 
-  it('with two handlers of one topic', async () => {
+  it('stop the boot: two handlers of one topic', async () => {
     expect(await failure([Mails, MoreMails])).toMatch(
       /@OutboxHandler\("mails"\) of MoreMails\.sendMore: another method handles this topic/,
     );
   });
 
-  it('with a handler of a topic that the transport delivers', async () => {
+  it('stop the boot: a handler of a topic that the transport delivers', async () => {
     const transport = { topics: ['mails'], deliver: async () => undefined };
     expect(await failure([Mails], { outbox: { transport } })).toMatch(
       /Mails\.send: the outbox's transport delivers this topic already/,
     );
   });
 
-  it('with a handler without a topic', async () => {
+  it('stop the boot: a handler without a topic', async () => {
     expect(await failure([Nameless])).toMatch(/Nameless\.send: name the topic/);
   });
 
-  it('with a handler that exists only during a request', async () => {
+  it('stop the boot: a handler that exists only during a request', async () => {
     expect(await failure([RequestMails])).toMatch(/RequestMails\.send is called when there is no/);
   });
 
@@ -85,11 +85,11 @@ describe('The application does not start', () => {
     ['lease', { lease: 'long' }, /outbox\.lease is 'long', which is not a duration/],
     ['maxRunTime', { maxRunTime: 0 }, /outbox\.maxRunTime is 0/],
     ['maxAttempts', { maxAttempts: 0 }, /outbox\.maxAttempts is 0/],
-  ])('with an impossible outbox.%s: %j', async (_, outbox, why) => {
+  ])('stop the boot: outbox.%s: %j', async (_, outbox, why) => {
     expect(await failure([], { outbox })).toMatch(why);
   });
 
-  it('with a pause that shrinks', async () => {
+  it('stop the boot: a pause that shrinks', async () => {
     const maintenance = { outbox: { interval: '10s', maxInterval: '1s' } };
     expect(await failure([], { maintenance })).toMatch(
       /maintenance\.outbox\.maxInterval \(1000 ms\) is shorter than interval \(10000 ms\)/,

@@ -22,8 +22,8 @@ class Mails {
   }
 }
 
-describe('A handler', () => {
-  it('is found at boot, with its class around it, under whatever tokens', async () => {
+describe('A message handler', () => {
+  it('is found at boot under any token, and called with its class as this', async () => {
     const mails = new Mails();
     const app = await startOutboxApp({
       database,
@@ -62,7 +62,7 @@ describe('A handler', () => {
     expect(await app.deliver()).toBe(1);
   });
 
-  it('gets all there is to know about its message', async () => {
+  it('gets every detail of its message', async () => {
     let got: DeliveredMessage | undefined;
     const app = await startOutboxApp({
       database,

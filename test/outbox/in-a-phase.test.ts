@@ -3,7 +3,7 @@ import { Outbox } from 'nestjs-atomic-idempotency';
 import { describePhases, note } from '../support/phase-app.js';
 import { messages } from './messages.js';
 
-describePhases((app) => {
+describePhases('A message that a phase adds', (app) => {
   const handle = () =>
     app.handle('order', async (phases, body: { fails?: boolean } | undefined) => {
       const outbox = app.app.get(Outbox);
@@ -16,7 +16,7 @@ describePhases((app) => {
       return { message };
     });
 
-  it('a message that a phase adds commits with it, once per key, whatever dies', async () => {
+  it('commits with the phase, once per key, wherever the process dies', async () => {
     handle();
     for (const point of ['confirmed:before_commit', 'confirmed:after_commit']) {
       const key = `dies-at-${point}`;
@@ -35,7 +35,7 @@ describePhases((app) => {
     }
   });
 
-  it('a message of a phase that fails is gone with the rest of it', async () => {
+  it('is rolled back with a phase that fails', async () => {
     handle();
     await app.database.query('TRUNCATE idempotency_outbox');
     const failed = await app.post('order', 'fails', { body: { fails: true } });

@@ -74,7 +74,7 @@ afterAll(async () => {
 describe.each(Object.entries(POINTS) as [Point, { charged: number; left: boolean }][])(
   'A message whose worker is killed %s',
   (point, { charged, left }) => {
-    it('is there for another worker, unless its delivery is noted', () => {
+    it('is there for another worker, unless its delivery was recorded', () => {
       expect(leftCharges[point]).toBe(charged);
       if (left) expect(leftRows[point]).toMatchObject({ attempts: 1, dead_at: null });
       else expect(leftRows[point]).toBeUndefined();
@@ -88,10 +88,12 @@ describe.each(Object.entries(POINTS) as [Point, { charged: number; left: boolean
   },
 );
 
-it('A request of the dead that arrives late takes no further effect', async () => {
-  await company.provider.control.release();
-  const charges = await company.provider.control.charges();
-  expect(charges.map(({ idempotencyKey }) => idempotencyKey).toSorted()).toEqual(
-    Object.values(ids).toSorted(),
-  );
+describe('A late request of a dead worker', () => {
+  it('takes no further effect', async () => {
+    await company.provider.control.release();
+    const charges = await company.provider.control.charges();
+    expect(charges.map(({ idempotencyKey }) => idempotencyKey).toSorted()).toEqual(
+      Object.values(ids).toSorted(),
+    );
+  });
 });

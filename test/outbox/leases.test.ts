@@ -56,7 +56,7 @@ describe('A delivery', () => {
     await app.close();
   });
 
-  it('hears that its lease is lost', async () => {
+  it('is told that its lease is lost', async () => {
     const app = await startOutboxApp({
       database,
       handlers,
@@ -77,7 +77,7 @@ describe('A delivery', () => {
     await app.close();
   });
 
-  it('does not lose its lease with an older delivery of the same message in its process', async () => {
+  it('keeps its lease when an older delivery of the same message in its process loses its own', async () => {
     const app = await startOutboxApp({
       database,
       handlers,

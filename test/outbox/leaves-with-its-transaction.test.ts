@@ -21,7 +21,7 @@ const abort = () => {
 };
 
 describe('A message', () => {
-  it('is delivered when its transaction has committed, and is gone then', async () => {
+  it('is delivered when its transaction has committed, and is then removed', async () => {
     await app.dataSource.transaction(async (tx) => {
       await app.outbox.add(tx, 'orders', { order: 1 });
       expect(await app.deliver()).toBe(0); // nobody else sees it yet
@@ -32,7 +32,7 @@ describe('A message', () => {
     expect(await app.deliver()).toBe(0);
   });
 
-  it('is gone when its transaction was rolled back', async () => {
+  it('is never delivered when its transaction was rolled back', async () => {
     const work = app.dataSource.transaction(async (tx) => {
       await app.outbox.add(tx, 'orders', { order: 1 });
       abort();
@@ -42,7 +42,7 @@ describe('A message', () => {
     expect(await messages(app.database)).toEqual([]);
   });
 
-  it('is gone when only its savepoint was rolled back', async () => {
+  it('is never delivered when its savepoint was rolled back', async () => {
     await app.dataSource.transaction(async (tx) => {
       await app.outbox.add(tx, 'orders', { order: 1 });
       await tx
@@ -57,7 +57,7 @@ describe('A message', () => {
     expect(received).toEqual(expect.arrayContaining([{ order: 1 }, { order: 3 }]));
   });
 
-  it('arrives as it went through JSON, also one without a payload', async () => {
+  it('arrives in its JSON form, even without a payload', async () => {
     const at = new Date('2026-01-02T03:04:05Z');
     for (const payload of [undefined, null, 0, '\u0000 \ud83d\ude80', { at, n: undefined }, [1]]) {
       await app.add('orders', payload);
@@ -84,7 +84,7 @@ describe('A message', () => {
   });
 });
 
-describe('A message is refused', () => {
+describe('A refused message', () => {
   const expectRefused = async (work: (tx: EntityManager) => Promise<unknown>, why: RegExp) => {
     const error = await app.dataSource.transaction(work).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(PhaseUsageError);
@@ -92,7 +92,7 @@ describe('A message is refused', () => {
     expect(await messages(app.database)).toEqual([]);
   };
 
-  it('without a transaction', async () => {
+  it('has no transaction', async () => {
     await expectRefused(
       () => app.outbox.add(app.dataSource.manager, 'orders'),
       /without a transaction/,
@@ -102,13 +102,13 @@ describe('A message is refused', () => {
     await runner.release();
   });
 
-  it('after its transaction has ended', async () => {
+  it('has a transaction that has ended', async () => {
     let ended: EntityManager | undefined;
     await app.dataSource.transaction(async (tx) => void (ended = tx));
     await expectRefused(() => app.outbox.add(ended!, 'orders'), /without a transaction/);
   });
 
-  it('in a transaction of another data source, where no worker would find it', async () => {
+  it('has a transaction of another data source, where no worker would find it', async () => {
     const other = await new DataSource({ ...app.database.dataSourceOptions }).initialize();
     await expectRefused(
       () => other.transaction((tx) => app.outbox.add(tx, 'orders')),

@@ -36,8 +36,8 @@ afterEach(async () => {
   await database.drop();
 });
 
-describe('The connection breaks', () => {
-  it('after a claim, before the worker hears of it: the messages need not wait for a lease', async () => {
+describe('A broken connection', () => {
+  it('after a claim does not make the messages wait for a lease', async () => {
     const lost = proxy.loseReply(CLAIM);
     const id = await app.add('orders');
     await lost;
@@ -48,7 +48,7 @@ describe('The connection breaks', () => {
   });
 
   it.each(['loseStatement', 'loseReply'] as const)(
-    'at the note that a message was delivered (%s): it is not delivered again',
+    'at the record that a message was delivered (%s) does not repeat the delivery',
     async (fault) => {
       const lost = proxy[fault](DELIVERED);
       await app.add('orders');
@@ -60,7 +60,7 @@ describe('The connection breaks', () => {
   );
 
   it.each(['loseStatement', 'loseReply'] as const)(
-    'at the note that a delivery failed (%s): it is noted once',
+    'at the record that a delivery failed (%s) does not count the failure twice',
     async (fault) => {
       broken = true;
       const lost = proxy[fault](FAILED);

@@ -114,14 +114,14 @@ afterAll(async () => {
   await database.drop();
 });
 
-describe('With the transport to a microservice over TCP', () => {
+describe('The transport to a microservice over TCP', () => {
   let app: Awaited<ReturnType<typeof startApp>>;
   beforeAll(async () => {
     app = await startApp();
   });
   afterAll(() => app.close());
 
-  it('a message arrives there under its id, and is delivered when it was answered', async () => {
+  it('delivers a message under its id, and the message is done when it was answered', async () => {
     const id = await app.add('receipts.send', { ride: 7 });
     const { created_at: createdAt } = (await message(database, id))!;
     expect(await app.deliver()).toBe(1);
@@ -137,14 +137,14 @@ describe('With the transport to a microservice over TCP', () => {
     expect(await messages(database)).toEqual([]);
   });
 
-  it('an answer without content is an answer', async () => {
+  it('accepts an answer without content', async () => {
     await app.add('receipts.forget');
     await app.deliver();
     expect(received).toEqual([{ forgotten: true }]);
     expect(await messages(database)).toEqual([]);
   });
 
-  it('a message that fails over there is tried again under the same id', async () => {
+  it('delivers a message that failed there again under the same id', async () => {
     trouble = new Error('out of paper');
     const id = await app.add('receipts.send');
     await app.deliver();
@@ -155,20 +155,20 @@ describe('With the transport to a microservice over TCP', () => {
     expect(received).toMatchObject([{ id, attempt: 2 }]);
   });
 
-  it('a pattern that nobody has over there is a failure', async () => {
+  it('treats a pattern without a handler there as a failure', async () => {
     const id = await app.add('receipts.unknown');
     await app.deliver();
     expect((await message(database, id))!.last_error).toMatch(/no matching message handler/i);
   });
 
-  it('topics with a handler in this process stay here', async () => {
+  it('does not take topics that have a handler in this process', async () => {
     await app.add('statistics.count', 1);
     await app.deliver();
     expect(app.counted).toEqual([1]);
     expect(received).toEqual([]);
   });
 
-  it('nothing is lost while the other side is down', async () => {
+  it('loses nothing while the other side is down', async () => {
     await receipts.close();
     const id = await app.add('receipts.send');
     expect(await app.deliver()).toBe(1);
@@ -181,11 +181,13 @@ describe('With the transport to a microservice over TCP', () => {
   });
 });
 
-it('A transport that names its topics leaves the others to other processes', async () => {
-  const app = await startApp(['receipts.send']);
-  await app.add('receipts.send');
-  const other = await app.add('mails');
-  expect(await app.deliver()).toBe(1);
-  expect(await messages(database)).toMatchObject([{ id: other, attempts: 0 }]);
-  await app.close();
+describe('A transport that names its topics', () => {
+  it('leaves other topics to other processes', async () => {
+    const app = await startApp(['receipts.send']);
+    await app.add('receipts.send');
+    const other = await app.add('mails');
+    expect(await app.deliver()).toBe(1);
+    expect(await messages(database)).toMatchObject([{ id: other, attempts: 0 }]);
+    await app.close();
+  });
 });

@@ -47,7 +47,7 @@ describe('Messages with one ordering key', () => {
     expect(await worker.deliver()).toBe(0);
   });
 
-  it('wait while the first of them is being delivered, however late they are', async () => {
+  it('wait while the first of them is being delivered, however overdue they are', async () => {
     gates.set('a1', barrier());
     await add('a1', 'a');
     await add('a2', 'a');
@@ -81,7 +81,7 @@ describe('Messages with one ordering key', () => {
     await quick.close();
   });
 
-  it('wait behind one that fails, and hold back nobody else', async () => {
+  it('wait for one that fails, and delay no others', async () => {
     broken.add('a1');
     const first = await add('a1', 'a');
     for (const order of ['a2', 'a3']) await add(order, 'a');
@@ -97,7 +97,7 @@ describe('Messages with one ordering key', () => {
     expect(delivered.slice(2)).toEqual(['a1', 'a2', 'a3']);
   });
 
-  it('wait behind one that is delayed', async () => {
+  it('wait for one that is delayed', async () => {
     const first = await web.add('orders', 'a1', { orderingKey: 'a', delay: '1h' });
     await add('a2', 'a');
     expect(await worker.deliver()).toBe(0);
@@ -106,7 +106,7 @@ describe('Messages with one ordering key', () => {
     expect(delivered).toEqual(['a1', 'a2']);
   });
 
-  it('do not wait behind a dead letter, which comes last when it is requeued', async () => {
+  it('do not wait for a dead letter, which comes last when it is requeued', async () => {
     broken.add('a1');
     const first = await add('a1', 'a');
     for (const order of ['a2', 'a3']) await add(order, 'a');
@@ -135,22 +135,24 @@ describe('Messages with one ordering key', () => {
   });
 });
 
-it('Transactions that add for one ordering key take turns, so that the order is that of their commits', async () => {
-  const { dataSource, outbox, database } = web;
-  const added = barrier();
-  const first = dataSource.transaction(async (tx) => {
-    await outbox.add(tx, 'orders', 'a1', { orderingKey: 'a' });
-    await added.pass();
-  });
-  await added.arrived();
-  const second = add('a2', 'a');
-  await untilBlocked(database, 1);
-  // Other keys, and messages without one, are not concerned.
-  await add('b1', 'b');
-  await add('free');
-  added.open();
-  await Promise.all([first, second]);
+describe('Transactions that add messages for one ordering key', () => {
+  it('wait for each other, so that the order is that of their commits', async () => {
+    const { dataSource, outbox, database } = web;
+    const added = barrier();
+    const first = dataSource.transaction(async (tx) => {
+      await outbox.add(tx, 'orders', 'a1', { orderingKey: 'a' });
+      await added.pass();
+    });
+    await added.arrived();
+    const second = add('a2', 'a');
+    await untilBlocked(database, 1);
+    // Other keys, and messages without one, are not concerned.
+    await add('b1', 'b');
+    await add('free');
+    added.open();
+    await Promise.all([first, second]);
 
-  while ((await worker.deliver()) > 0);
-  expect(delivered.filter((order) => order.startsWith('a'))).toEqual(['a1', 'a2']);
+    while ((await worker.deliver()) > 0);
+    expect(delivered.filter((order) => order.startsWith('a'))).toEqual(['a1', 'a2']);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { barrier, type Barrier } from '../support/barrier.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startPostgresProxy } from '../support/postgres-proxy.js';
@@ -27,62 +27,64 @@ beforeEach(async () => {
 });
 afterAll(() => database.drop());
 
-it('Shutdown waits for the deliveries under way, and begins no other', async () => {
-  const app = await startOutboxApp({
-    database,
-    handlers,
-    idempotency: { ...working({ batch: 2 }), shutdownTimeout: '30s' },
-  });
-  for (let i = 0; i < 3; i += 1) await app.add('slow');
-  await gate.arrived(2);
-  const closed = app.close();
-  gate.open();
-  await closed;
-  expect(gate.count).toBe(2);
-  expect(signals.map(({ aborted }) => aborted)).toEqual([false, false]);
-  expect(await messages(database)).toMatchObject([{ attempts: 0, lease_token: null }]);
-});
-
-it('Shutdown gives messages back whose delivery takes too long, without counting it', async () => {
-  const app = await startOutboxApp({
-    database,
-    handlers,
-    idempotency: { ...working(), shutdownTimeout: '50ms' },
-  });
-  const id = await app.add('slow');
-  await gate.arrived();
-  await app.close();
-  expect(signals[0]!.aborted).toBe(true);
-  expect(await message(database, id)).toMatchObject({
-    attempts: 0,
-    lease_token: null,
-    last_error: null,
+describe('Shutdown of the outbox', () => {
+  it('waits for the deliveries under way, and starts no other', async () => {
+    const app = await startOutboxApp({
+      database,
+      handlers,
+      idempotency: { ...working({ batch: 2 }), shutdownTimeout: '30s' },
+    });
+    for (let i = 0; i < 3; i += 1) await app.add('slow');
+    await gate.arrived(2);
+    const closed = app.close();
+    gate.open();
+    await closed;
+    expect(gate.count).toBe(2);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false]);
+    expect(await messages(database)).toMatchObject([{ attempts: 0, lease_token: null }]);
   });
 
-  const next = await startOutboxApp({ database, handlers: { slow: () => undefined } });
-  expect(await next.deliver()).toBe(1); // at once: nobody waits for the lease
-  await next.close();
-  // What the first process still does with it is of no account.
-  gate.open();
-});
+  it('gives back messages whose delivery takes too long, without counting the attempt', async () => {
+    const app = await startOutboxApp({
+      database,
+      handlers,
+      idempotency: { ...working(), shutdownTimeout: '50ms' },
+    });
+    const id = await app.add('slow');
+    await gate.arrived();
+    await app.close();
+    expect(signals[0]!.aborted).toBe(true);
+    expect(await message(database, id)).toMatchObject({
+      attempts: 0,
+      lease_token: null,
+      last_error: null,
+    });
 
-it('Shutdown gives a claim back that was on its way', async () => {
-  const proxy = await startPostgresProxy(database.url);
-  const app = await startOutboxApp({
-    database,
-    dataSource: { url: proxy.url },
-    handlers,
-    idempotency: working({ interval: '1h' }), // it looks when the message was added
+    const next = await startOutboxApp({ database, handlers: { slow: () => undefined } });
+    expect(await next.deliver()).toBe(1); // at once: nobody waits for the lease
+    await next.close();
+    // What the first process still does with it does not count.
+    gate.open();
   });
-  const claim = proxy.holdReply(CLAIM);
-  const id = await app.add('slow');
-  await claim.reached;
-  expect(await message(database, id)).toMatchObject({ attempts: 1 });
-  const closed = app.close();
-  claim.release();
-  await closed;
-  expect(gate.count).toBe(0);
-  await until(async () => (await message(database, id))?.lease_token === null);
-  expect(await message(database, id)).toMatchObject({ attempts: 0 });
-  await proxy.close();
+
+  it('gives back a claim that was under way', async () => {
+    const proxy = await startPostgresProxy(database.url);
+    const app = await startOutboxApp({
+      database,
+      dataSource: { url: proxy.url },
+      handlers,
+      idempotency: working({ interval: '1h' }), // it looks when the message was added
+    });
+    const claim = proxy.holdReply(CLAIM);
+    const id = await app.add('slow');
+    await claim.reached;
+    expect(await message(database, id)).toMatchObject({ attempts: 1 });
+    const closed = app.close();
+    claim.release();
+    await closed;
+    expect(gate.count).toBe(0);
+    await until(async () => (await message(database, id))?.lease_token === null);
+    expect(await message(database, id)).toMatchObject({ attempts: 0 });
+    await proxy.close();
+  });
 });

@@ -26,7 +26,7 @@ const handlers = {
 };
 
 describe('Deliveries', () => {
-  it('go on beside one that takes long, batch after batch', async () => {
+  it('continue beside a slow one, batch after batch', async () => {
     const app = await startOutboxApp({ handlers, idempotency: working({ batch: 4 }) });
     const slow = await app.add('slow');
     await gate.arrived();
@@ -42,7 +42,7 @@ describe('Deliveries', () => {
     await app.close();
   });
 
-  it('are never more than the batch, however many messages wait', async () => {
+  it('never exceed the batch, however many messages wait', async () => {
     const app = await startOutboxApp({ handlers, idempotency: working({ batch: 4 }) });
     await app.dataSource.transaction(async (tx) => {
       for (let i = 0; i < 8; i += 1) await app.outbox.add(tx, 'slow');
@@ -58,7 +58,7 @@ describe('Deliveries', () => {
     await app.close();
   });
 
-  it('that hang have failed after maxRunTime: their signal fires and their place is free', async () => {
+  it('that hang have failed after maxRunTime: their signal fires and they no longer count', async () => {
     const signals: AbortSignal[] = [];
     const app = await startOutboxApp({
       handlers: {

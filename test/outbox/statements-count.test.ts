@@ -28,8 +28,8 @@ afterAll(async () => {
 
 const sent = () => proxy.statements.map(({ sql }) => sql.trim().split(/\s+/).slice(0, 3).join(' '));
 
-describe('The outbox takes', () => {
-  it('one statement of the transaction that adds a message, and no NOTIFY', async () => {
+describe('The number of statements of the outbox', () => {
+  it('is one in the transaction that adds a message, without NOTIFY', async () => {
     await app.add('orders', 1);
     await app.add('orders', 2, { orderingKey: 'a' });
     expect(sent()).toEqual([
@@ -39,7 +39,7 @@ describe('The outbox takes', () => {
     expect(proxy.count(/NOTIFY|LISTEN/i)).toBe(0);
   });
 
-  it('two statements for a message: claimed, and delivered', async () => {
+  it('is two for a message: claimed, and delivered', async () => {
     await database.query('TRUNCATE idempotency_outbox');
     await app.add('orders');
     proxy.statements.length = 0;
@@ -49,7 +49,7 @@ describe('The outbox takes', () => {
     expect(proxy.statements).toHaveLength(2);
   });
 
-  it('a few statements for many messages', async () => {
+  it('is small for many messages', async () => {
     await app.dataSource.transaction(async (tx) => {
       for (let i = 0; i < 50; i += 1) await app.outbox.add(tx, 'orders', i);
     });
@@ -60,12 +60,12 @@ describe('The outbox takes', () => {
     expect(proxy.count(DELIVERED)).toBeLessThanOrEqual(5);
   });
 
-  it('one statement for a look that finds nothing', async () => {
+  it('is one for a query that finds nothing', async () => {
     expect(await app.deliver()).toBe(0);
     expect(proxy.statements).toHaveLength(1);
   });
 
-  it('none at all in a process that has no handlers', async () => {
+  it('is zero in a process without handlers', async () => {
     const web = await startOutboxApp({ database, dataSource: { url: proxy.url } });
     proxy.statements.length = 0;
     expect(await web.deliver()).toBe(0);

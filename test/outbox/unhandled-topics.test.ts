@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { Database } from '../../lib/postgres/database.js';
 import { OutboxStore } from '../../lib/outbox/outbox-store.js';
@@ -34,23 +34,27 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('Messages that wait for long and have no handler are found, and no others', async () => {
-  expect(await store.overdueTopics(['orders'], 60_000)).toEqual([{ topic: 'old.mails', count: 2 }]);
-});
+describe('Messages without a handler', () => {
+  it('are found if they have waited for long, and no others', async () => {
+    expect(await store.overdueTopics(['orders'], 60_000)).toEqual([
+      { topic: 'old.mails', count: 2 },
+    ]);
+  });
 
-it('They are reported once per topic', async () => {
-  const unhandled = new UnhandledTopics(store, 0);
-  await unhandled.report(['orders']);
-  await unhandled.report(['orders']);
-  expect(logger.warnings.filter((text) => text.includes('old.mails'))).toEqual([
-    expect.stringMatching(
-      /^2 message\(s\) for "old\.mails" wait, .* @OutboxHandler\('old\.mails'\)/,
-    ),
-  ]);
-});
+  it('are reported once per topic', async () => {
+    const unhandled = new UnhandledTopics(store, 0);
+    await unhandled.report(['orders']);
+    await unhandled.report(['orders']);
+    expect(logger.warnings.filter((text) => text.includes('old.mails'))).toEqual([
+      expect.stringMatching(
+        /^2 message\(s\) for "old\.mails" wait, .* @OutboxHandler\('old\.mails'\)/,
+      ),
+    ]);
+  });
 
-it('A process that has just started does not ask, nor one that delivers every topic', async () => {
-  await new UnhandledTopics(store).report(['orders']);
-  await new UnhandledTopics(store, 0).report(undefined);
-  expect(logger.warnings).toEqual([]);
+  it('are not looked for by a process that has just started, nor by one that delivers every topic', async () => {
+    await new UnhandledTopics(store).report(['orders']);
+    await new UnhandledTopics(store, 0).report(undefined);
+    expect(logger.warnings).toEqual([]);
+  });
 });

@@ -8,7 +8,7 @@ import { startOutboxApp, working } from './outbox-app.js';
 const NEVER_POLLS = working({ interval: '1h' });
 
 describe('The worker of a process', () => {
-  it('delivers what the process has committed without waiting for its next look', async () => {
+  it('delivers what the process has committed without waiting for its next query', async () => {
     const came = barrier();
     came.open();
     const app = await startOutboxApp({
@@ -37,7 +37,7 @@ describe('The worker of a process', () => {
     await came.arrived(1);
   });
 
-  it('takes what is left of a backlog as soon as there is room', async () => {
+  it('takes more of a backlog as soon as it has capacity', async () => {
     const came = barrier();
     came.open();
     const app = await startOutboxApp({
@@ -52,7 +52,7 @@ describe('The worker of a process', () => {
     expect(came.count).toBe(20);
   });
 
-  it('finds what other processes have committed by looking', async () => {
+  it('finds what other processes have committed by polling', async () => {
     const came = barrier();
     came.open();
     const worker = await startOutboxApp({
@@ -66,7 +66,7 @@ describe('The worker of a process', () => {
     await web.close();
   });
 
-  it('leaves topics to others that it has no handler for', async () => {
+  it('does not take topics that it has no handler for', async () => {
     const came = barrier();
     came.open();
     const orders = await startOutboxApp({

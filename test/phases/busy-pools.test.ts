@@ -51,32 +51,30 @@ const steps: [what: string, name: string, run: Run][] = [
   ],
 ];
 
-describe.each(['ietf', 'stripe'] as const)('In dialect %s', (dialect) => {
+describe.each(['ietf', 'stripe'] as const)('Busy pools in dialect %s', (dialect) => {
   describePhases(
+    'that are busy for longer than connectTimeoutMS',
     (app) => {
-      it.each(steps)(
-        'a pool that is busy for longer than connectTimeoutMS is waited for by %s',
-        async (_, name, run) => {
-          let busy!: { refusals: () => number };
-          app.handle('ride', async (phases) => {
-            await run(phases, async () => {
-              busy = await occupy(app);
-              return 'charged';
-            });
-            return 'all is well';
+      it.each(steps)('are waited for by %s', async (_, name, run) => {
+        let busy!: { refusals: () => number };
+        app.handle('ride', async (phases) => {
+          await run(phases, async () => {
+            busy = await occupy(app);
+            return 'charged';
           });
+          return 'all is well';
+        });
 
-          const answer = await app.post('ride', name);
+        const answer = await app.post('ride', name);
 
-          expect(answer.text).toBe('all is well');
-          expect(busy.refusals()).toBe(2);
-          expect(await app.notes()).toEqual(name === 'result' ? [] : [name]);
-          expect(await keyRow(app.database, name)).toMatchObject({
-            status: 'completed',
-            response_status: 201,
-          });
-        },
-      );
+        expect(answer.text).toBe('all is well');
+        expect(busy.refusals()).toBe(2);
+        expect(await app.notes()).toEqual(name === 'result' ? [] : [name]);
+        expect(await keyRow(app.database, name)).toMatchObject({
+          status: 'completed',
+          response_status: 201,
+        });
+      });
     },
     { dataSource: { extra: { max: 1 }, connectTimeoutMS: 200 }, idempotency: { dialect } },
   );

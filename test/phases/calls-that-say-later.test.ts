@@ -9,7 +9,7 @@ const LATER = [
   { says: '"too many requests"', error: new HttpException('slow down', 429) },
 ];
 
-describePhases((app) => {
+describePhases('Calls answered with "later"', (app) => {
   it.each(LATER)('leave $says in doubt: the call may have taken effect', async ({ error }) => {
     const key = `stop-${error.getStatus()}`;
     let calls = 0;
@@ -32,7 +32,7 @@ describePhases((app) => {
     expect(await keyRow(app.database, key)).toMatchObject({ status: 'unknown' });
   });
 
-  it.each(LATER)('ask again after $says, where the call may be repeated', async ({ error }) => {
+  it.each(LATER)('are repeated after $says, if the call may be repeated', async ({ error }) => {
     const key = `repeat-${error.getStatus()}`;
     const keys: string[] = [];
     app.handle('charge', (phases) =>

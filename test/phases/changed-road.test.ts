@@ -31,8 +31,8 @@ const changes: [what: string, steps: Step[], message: string][] = [
   ['of-another-kind', [['a'], ['b', 'local']], 'Recorded: a → b. Reached now: a → b.'],
 ];
 
-describePhases((app) => {
-  it.each(changes)('refuses to resume where phases were %s', async (key, steps, message) => {
+describePhases('A deployment that changed the phases', (app) => {
+  it.each(changes)('refuses to resume if phases were %s', async (key, steps, message) => {
     app.handle('ride', road(...original));
     await app.crash('c:before_commit', 'ride', key);
     app.handle('ride', road(...steps));
@@ -48,13 +48,13 @@ describePhases((app) => {
       recovery_point: 'b',
     });
 
-    // Rolling the deployment back is the cure.
+    // Rolling back the deployment helps.
     app.handle('ride', road(...original));
     expect((await app.post('ride', key)).text).toBe('done');
     expect(await app.notes()).toEqual(['a', 'b', 'c']);
   });
 
-  it('names both kinds where a phase became another one', async () => {
+  it('names both kinds if a phase became another kind', async () => {
     app.handle('ride', road(['a']));
     await app.crash('recording:before', 'ride', 'kinds');
     app.handle('ride', road(['a', 'foreign']));
@@ -63,7 +63,7 @@ describePhases((app) => {
     expect(app.logs[0]).toMatch(/Phase "a" \(foreign\).*It was recorded as local/);
   });
 
-  it('lets phases be added at the end, where no attempt has been yet', async () => {
+  it('may add phases at the end, which no attempt has reached yet', async () => {
     app.handle('ride', road(...original));
     await app.crash('c:before_commit', 'ride', 'longer');
     app.handle('ride', road(...original, ['d']));

@@ -6,7 +6,7 @@ import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { TAKE_OVER } from '../support/store-statements.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Concurrent takeovers', (platform) => {
   let app: ProxiedApp & PhaseApp;
 
   beforeAll(async () => {
@@ -14,7 +14,7 @@ forEachPlatform((platform) => {
   });
   afterAll(() => app.close());
 
-  it('of two requests that find one lapsed key, one runs it', async () => {
+  it('of one lapsed key: one of two requests runs it', async () => {
     const running = barrier();
     app.handle('ride', async (phases) => {
       await phases.local('ride_created', (tx) => note(tx, 'ride'));
@@ -41,7 +41,7 @@ forEachPlatform((platform) => {
     expect(await app.notes()).toEqual(['ride', 'receipt']);
   });
 
-  it('a stalled owner that records something in between is not run over', async () => {
+  it('do not take the key of a stalled owner that records something meanwhile', async () => {
     const stalled = barrier();
     const called = barrier();
     const effectKeys: string[] = [];

@@ -24,6 +24,7 @@ const kinds = {
 let calls = 0;
 
 describePhases(
+  'Conflicts in a phase',
   (app) => {
     let rival: PoolClient;
 
@@ -51,14 +52,14 @@ describePhases(
       ['local', undefined],
       ['record of a foreign', 'deadlock-foreign'],
     ] as const)(
-      'a deadlock in a %s phase makes its work run again (key: %s)',
+      'make the work run again after a deadlock in a %s phase (key: %s)',
       async (kind, key) => {
         const runs: unknown[] = [];
         const lockedFirst = barrier();
         app.handle('move', (phases) =>
           kinds[kind](phases, async (tx) => {
             runs.push(tx);
-            // Whoever looks first is the victim, and it shall be the phase.
+            // PostgreSQL ends the transaction that checks for deadlocks first: here, the phase.
             await tx.query(`SET LOCAL deadlock_timeout = '10ms'`);
             await note(tx, 'moved');
             await tx.query(add(1));
@@ -99,35 +100,38 @@ describePhases(
     it.each([
       ['repeatable read, at a statement', 'REPEATABLE READ', add(1)],
       ['serializable, at a later statement or the commit', 'SERIALIZABLE', add(2)],
-    ])('a serialization failure makes it run again: %s', async (_, level, rivalsWrite) => {
-      let runs = 0;
-      const hasRead = barrier();
-      app.handle('move', (phases) =>
-        phases.local('moved', async (tx) => {
-          runs += 1;
-          await tx.query(`SET TRANSACTION ISOLATION LEVEL ${level}`);
-          await tx.query('SELECT sum(balance) FROM accounts');
-          await hasRead.pass();
-          await note(tx, 'moved');
-          await tx.query(add(1));
-          return { run: runs };
-        }),
-      );
+    ])(
+      'make the work run again after a serialization failure: %s',
+      async (_, level, rivalsWrite) => {
+        let runs = 0;
+        const hasRead = barrier();
+        app.handle('move', (phases) =>
+          phases.local('moved', async (tx) => {
+            runs += 1;
+            await tx.query(`SET TRANSACTION ISOLATION LEVEL ${level}`);
+            await tx.query('SELECT sum(balance) FROM accounts');
+            await hasRead.pass();
+            await note(tx, 'moved');
+            await tx.query(add(1));
+            return { run: runs };
+          }),
+        );
 
-      const answer = app.post('move', crypto.randomUUID());
-      await hasRead.arrived();
-      await rival.query(`BEGIN ISOLATION LEVEL ${level}`);
-      await rival.query('SELECT sum(balance) FROM accounts');
-      await rival.query(rivalsWrite);
-      await rival.query('COMMIT');
-      hasRead.open();
+        const answer = app.post('move', crypto.randomUUID());
+        await hasRead.arrived();
+        await rival.query(`BEGIN ISOLATION LEVEL ${level}`);
+        await rival.query('SELECT sum(balance) FROM accounts');
+        await rival.query(rivalsWrite);
+        await rival.query('COMMIT');
+        hasRead.open();
 
-      expect((await answer).json()).toEqual({ run: 2 });
-      expect((await balances()).reduce((a, b) => a + b)).toBe(2);
-      expect(await app.notes()).toEqual(['moved']);
-    });
+        expect((await answer).json()).toEqual({ run: 2 });
+        expect((await balances()).reduce((a, b) => a + b)).toBe(2);
+        expect(await app.notes()).toEqual(['moved']);
+      },
+    );
 
-    it('makes it run again however long the work took', async () => {
+    it('make the work run again, however long it took', async () => {
       let runs = 0;
       const key = crypto.randomUUID();
       app.handle('move', (phases) =>

@@ -48,20 +48,21 @@ const seen = ({ scope, key, attempt, recoveryPoint }: CurrentAttempt) => ({
 });
 
 describePhases(
+  'The current attempt',
   (app) => {
-    it('is found by a service of a module that imports nothing', async () => {
+    it('is injected into a service of a module that imports nothing', async () => {
       expect((await send(`${app.url}/services/audits`, { key: 'service' })).status).toBe(201);
       expect(await app.notes()).toEqual(['tenant/service/1']);
     });
 
-    it('is not there without an idempotent request', async () => {
+    it('is undefined without an idempotent request', async () => {
       expect(app.app.get(AtomicPhase).current).toBeUndefined();
       expect((await send(`${app.url}/services/audits/plain`, { key: 'plain' })).text).toBe(
         'nobody',
       );
     });
 
-    it('tells the scope, the key, the attempt and the last finished phase', async () => {
+    it('has the scope, the key, the attempt and the last finished phase', async () => {
       const states: unknown[] = [];
       const look = (phases: AtomicPhase) => void states.push(seen(phases.current!));
       app.handle('ride', async (phases) => {

@@ -4,7 +4,7 @@ import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('A database that stays unreachable', (platform) => {
   let app: ProxiedApp & PhaseApp;
 
   beforeAll(async () => {
@@ -14,7 +14,7 @@ forEachPlatform((platform) => {
   beforeEach(() => app.database.query('TRUNCATE notes').then(() => undefined));
   afterAll(() => app.close());
 
-  it('no answer is final while nobody knows whether a phase was committed', async () => {
+  it('makes no answer final while it is not known whether a phase was committed', async () => {
     let runs = 0;
     app.handle('ride', async (phases) => {
       await phases.local('ride_created', (tx) => note(tx, 'ride'));
@@ -38,7 +38,7 @@ forEachPlatform((platform) => {
     expect(await app.notes()).toEqual(['ride', 'receipt']);
   });
 
-  it('a database that stays away is a 503, and a retry goes on from the last recovery point', async () => {
+  it('gives 503, and a retry resumes at the last recovery point', async () => {
     let healthy = false;
     app.handle('ride', async (phases) => {
       await phases.local('ride_created', (tx) => note(tx, 'ride'));

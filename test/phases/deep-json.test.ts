@@ -1,5 +1,5 @@
 import { Body, Controller, Injectable, Post } from '@nestjs/common';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent, Resumable } from 'nestjs-atomic-idempotency';
 import { isTooDeep } from '../../lib/schema/json-depth.js';
 import { send } from '../support/http.js';
@@ -45,7 +45,7 @@ class TreesController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Deep JSON', (platform) => {
   const logger = recordingLogger();
   let app: IdempotentApp;
   beforeAll(async () => {
@@ -58,7 +58,7 @@ forEachPlatform((platform) => {
   afterAll(() => app.close());
 
   it.each(['plant', 'plant-later'])(
-    'A body that is too deep for the input of an operation is a 400 (%s)',
+    "in the body of an operation's input gets 400 (%s)",
     async (path) => {
       for (let i = 0; i < 2; i++) {
         const answer = await send(`${app.url}/${path}`, { key: path, body: deep(5_000) });
@@ -69,21 +69,23 @@ forEachPlatform((platform) => {
     },
   );
 
-  it('A body of a thousand levels is no problem', async () => {
+  it('with a thousand levels is accepted', async () => {
     const body = deep(1_000);
     expect((await send(`${app.url}/plant`, { key: 'deep', body })).status).toBe(201);
     expect((await send(`${app.url}/copy`, { key: 'copied', body })).text).toBe(body);
   });
 
-  it('A result that is too deep is a mistake that says so', async () => {
+  it('in a result is refused with an error that says so', async () => {
     const answer = await send(`${app.url}/copy`, { key: 'too-deep', body: deep(5_000) });
     expect(answer.status).toBe(500);
     expect(logger.errors.join()).toMatch(/more than 1000 levels/);
   });
 });
 
-it('Brackets in strings are no levels', () => {
-  expect(isTooDeep(JSON.stringify(['['.repeat(5_000), '"\\[{'.repeat(2_000)]))).toBe(false);
-  expect(isTooDeep(JSON.stringify(Array.from({ length: 5_000 }, () => [])))).toBe(false);
-  expect(isTooDeep(deep(1_001))).toBe(true);
+describe('The depth of JSON', () => {
+  it('does not count brackets in strings', () => {
+    expect(isTooDeep(JSON.stringify(['['.repeat(5_000), '"\\[{'.repeat(2_000)]))).toBe(false);
+    expect(isTooDeep(JSON.stringify(Array.from({ length: 5_000 }, () => [])))).toBe(false);
+    expect(isTooDeep(deep(1_001))).toBe(true);
+  });
 });

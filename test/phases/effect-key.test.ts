@@ -9,12 +9,12 @@ const seen = ({ idempotencyKey, request, attempt }: ForeignEffect) => ({
   attempt,
 });
 
-describePhases((app) => {
+describePhases('The effect key', (app) => {
   it.each([
     ['after the intent', 'charge_created:after_intent', 1],
     ['after the call', 'charge_created:after_call', 2],
     ['before the commit', 'charge_created:before_commit', 2],
-  ])('is the same again, with the same request, after a crash %s', async (_, point, calls) => {
+  ])('is the same, with the same request, after a crash %s', async (_, point, calls) => {
     const key = randomUUID();
     const effects: ReturnType<typeof seen>[] = [];
     let price = 100;

@@ -16,8 +16,8 @@ async function resetError(): Promise<unknown> {
   return error;
 }
 
-describePhases((app) => {
-  it('are passed on as they are, even if they look like a lost connection', async () => {
+describePhases('Errors of the work', (app) => {
+  it('are rethrown unchanged, even if they look like a lost connection', async () => {
     const reset = await resetError();
     expect(reset).toMatchObject({ code: 'ECONNRESET' });
     let runs = 0;
@@ -30,7 +30,7 @@ describePhases((app) => {
           throw reset;
         })
         .catch((error: unknown) => (thrown = error));
-      // It was rolled back for certain, so the handler may go on.
+      // It was certainly rolled back, so the handler may continue.
       await phases.local('ride_created', (tx) => note(tx, 'ride'));
       return 'done';
     });
@@ -41,7 +41,7 @@ describePhases((app) => {
     expect(await app.notes()).toEqual(['ride']);
   });
 
-  it('are passed on when the work uses the transaction of an earlier phase', async () => {
+  it('are rethrown when the work uses the transaction of an earlier phase', async () => {
     let runs = 0;
     app.handle('ride', async (phases) => {
       let earlier!: EntityManager;
@@ -61,7 +61,7 @@ describePhases((app) => {
     ['undefined', undefined],
     ['a text', 'no'],
     ['null', null],
-  ])('are passed on where they are no errors: %s', async (_, value) => {
+  ])('are rethrown even if they are not Error objects: %s', async (_, value) => {
     let thrown: { value: unknown } | undefined;
     app.handle('ride', async (phases) => {
       await phases

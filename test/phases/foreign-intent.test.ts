@@ -6,7 +6,7 @@ import { describePhases } from '../support/phase-app.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-describePhases((app) => {
+describePhases('The intent of a foreign phase', (app) => {
   it('is committed before the call, with the effect key and the request', async () => {
     const due = new Date(0);
     let effect!: ForeignEffect;
@@ -93,7 +93,7 @@ describePhases((app) => {
     expect(left).toBeGreaterThan(29);
   });
 
-  it('is not made, and neither is the call, when another attempt owns the key', async () => {
+  it('is not recorded, and no call is made, when another attempt owns the key', async () => {
     let calls = 0;
     app.handle('charge', async (phases) => {
       await app.database.query(
@@ -117,7 +117,7 @@ describePhases((app) => {
       { keyValidFor: 'a day' },
       /keyValidFor of phase "charge_created" is "a day".*'24h'/,
     ],
-  ])('is not made with %s', async (_, option, message) => {
+  ])('is not recorded with %s', async (_, option, message) => {
     const key = randomUUID();
     let calls = 0;
     app.handle('charge', (phases) =>

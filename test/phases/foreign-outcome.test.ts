@@ -12,7 +12,7 @@ class Charge {
   }
 }
 
-describePhases((app) => {
+describePhases('The outcome of a foreign phase', (app) => {
   it('is the result of the call, in its JSON shape', async () => {
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', { call: async () => new Charge() }),
@@ -53,7 +53,7 @@ describePhases((app) => {
     ]);
   });
 
-  it('is there with all writes or not at all when the process dies around its commit', async () => {
+  it('is stored with all writes or not at all when the process dies around its commit', async () => {
     let calls = 0;
     app.handle('charge', async (phases) => {
       const charge = await phases.foreign('charge_created', {

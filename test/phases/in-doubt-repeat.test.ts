@@ -25,8 +25,8 @@ function provider(lostAnswers: number) {
   return { calls, charges, call };
 }
 
-describePhases((app) => {
-  it('lets the error through, and a retry calls again under the same effect key', async () => {
+describePhases('inDoubt: repeat', (app) => {
+  it('rethrows the error, and a retry calls again under the same effect key', async () => {
     const { calls, charges, call } = provider(1);
     app.handle('charge', async (phases) => {
       await phases.local('ride_created', (tx) => note(tx, 'ride'));
@@ -49,7 +49,7 @@ describePhases((app) => {
     expect(await app.notes()).toEqual(['ride']);
   });
 
-  it('does not let an answer through that the handler made of the error', async () => {
+  it('holds the answer that the handler made of the error', async () => {
     const { charges, call } = provider(1);
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', { call, inDoubt: 'repeat' }).catch(() => ({ paid: false })),
@@ -66,7 +66,7 @@ describePhases((app) => {
     expect(charges.size).toBe(1);
   });
 
-  it('becomes stop when the other system has forgotten the effect key', async () => {
+  it('becomes stop when the other system no longer knows the effect key', async () => {
     const { calls, call } = provider(1);
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', { call, inDoubt: 'repeat', keyValidFor: '24h' }),
@@ -85,7 +85,7 @@ describePhases((app) => {
     });
   });
 
-  it('becomes stop after a crash, too', async () => {
+  it('becomes stop after a crash as well', async () => {
     const { calls, call } = provider(0);
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', { call, inDoubt: 'repeat', keyValidFor: '24h' }),
@@ -112,7 +112,7 @@ describePhases((app) => {
     expect(second).toMatchObject({ attempt: 2, key_valid_until: first!.key_valid_until });
   });
 
-  it('asks the code of today: a route that has become careful does not repeat', async () => {
+  it('follows the current code: a route that changed to stop does not repeat', async () => {
     const { calls, call } = provider(1);
     app.handle('charge', (phases) => phases.foreign('charge_created', { call, inDoubt: 'repeat' }));
     await app.post('charge', 'careful');

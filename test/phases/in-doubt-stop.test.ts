@@ -12,6 +12,7 @@ const errors: [what: string, error: unknown][] = [
 ];
 
 describePhases(
+  'inDoubt: stop',
   (app) => {
     it.each(errors)('makes the outcome of %s unknown, by default', async (_, error) => {
       const key = randomUUID();
@@ -65,13 +66,13 @@ describePhases(
       expect(answer.json()).toMatchObject({ code: 'outcome_unknown' });
       expect(answer.text).not.toContain('maybe');
       expect(await keyRow(app.database, key)).toMatchObject({ status: 'unknown' });
-      // The handler swallowed it, so nobody else would tell the operator.
+      // The handler caught it, so nobody else would tell the operator.
       expect(app.logs).toContainEqual(
         expect.stringMatching(/Phase "charge_created" of idempotency key \d+ is in doubt.*timeout/),
       );
     });
 
-    it('does not listen to isFinal', async () => {
+    it('ignores isFinal', async () => {
       app.handle('charge', (phases) =>
         phases
           .foreign('charge_created', { call: () => Promise.reject(new Error('timeout')) })

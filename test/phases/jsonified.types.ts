@@ -76,7 +76,7 @@ holds<
 >();
 holds<Same<Jsonified<(number | undefined)[]>, (number | null)[]>>();
 
-// What a phase refuses has no type to go on with.
+// What a phase refuses has no type.
 holds<Same<Jsonified<bigint>, never>>();
 holds<Same<Jsonified<() => void>, never>>();
 holds<Same<Jsonified<Map<string, number>>, never>>();

@@ -11,7 +11,7 @@ async function leaveDoubt(app: PhaseApp, key: string): Promise<void> {
   await app.crash('charge_created:after_call', 'charge', key);
 }
 
-describePhases((app) => {
+describePhases('An answer with a phase in doubt', (app) => {
   it.each([
     ['does-not-need-the-phase-any-more', () => ({ free: true })],
     [
@@ -20,7 +20,7 @@ describePhases((app) => {
         throw new BadRequestException('rides are over');
       },
     ],
-  ])('no answer is final while a handler %s', async (key, handler) => {
+  ])('is not final while a handler %s', async (key, handler) => {
     await leaveDoubt(app, key);
     app.handle('charge', handler);
 
@@ -37,7 +37,7 @@ describePhases((app) => {
     expect((await app.post('charge', key)).text).toBe('ch_1');
   });
 
-  it('nor while it swallows that another phase was recorded here', async () => {
+  it('is not final while it catches the error that another phase was recorded here', async () => {
     await leaveDoubt(app, 'renamed');
     app.handle('charge', async (phases) => {
       await phases.local('payment_skipped', (tx) => note(tx, 'skipped')).catch(() => undefined);
@@ -49,7 +49,7 @@ describePhases((app) => {
     expect(await app.notes()).toEqual([]);
   });
 
-  it('an answer that says "it failed, try again" may leave', async () => {
+  it('may be sent if it says "it failed, try again"', async () => {
     await leaveDoubt(app, 'failing');
     app.handle('charge', () => {
       throw new Error('out of order');

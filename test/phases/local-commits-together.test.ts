@@ -16,7 +16,7 @@ async function committed(app: PhaseApp, key: string) {
 
 const NOTHING = { notes: [], phases: [], recovery_point: 'started' };
 
-describePhases((app) => {
+describePhases('A local phase', (app) => {
   it('commits the writes, the result and the recovery point together', async () => {
     const gate = barrier();
     const handlerGoesOn = barrier();
@@ -47,7 +47,7 @@ describePhases((app) => {
     expect((await answer).json()).toEqual({ ride: 1 });
   });
 
-  it('keeps all of it or nothing when the process dies around the commit', async () => {
+  it('keeps everything or nothing when the process dies around the commit', async () => {
     app.handle('ride', (phases) => phases.local('ride_created', (tx) => note(tx, 'ride')));
 
     await app.crash('ride_created:before_commit', 'ride', 'before');
@@ -109,7 +109,7 @@ describePhases((app) => {
     expect(app.logs).toEqual([expect.stringContaining('duplicate key value')]);
   });
 
-  it('keeps nothing of work that swallowed an error of its transaction', async () => {
+  it('keeps nothing of work that caught an error of its transaction', async () => {
     app.handle('ride', (phases) =>
       phases.local('ride_created', async (tx) => {
         await note(tx, 'ride');

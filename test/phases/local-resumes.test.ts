@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals';
 import { keyRow } from '../support/idempotent-app.js';
 import { describePhases, note } from '../support/phase-app.js';
 
-describePhases((app) => {
+describePhases('A resume of local phases', (app) => {
   it('returns the recorded result of a finished phase without running it', async () => {
     const runs: string[] = [];
     app.handle('ride', async (phases) => {
@@ -42,7 +42,7 @@ describePhases((app) => {
     });
   });
 
-  it('resumes at the last recovery point after an error of the handler', async () => {
+  it('starts at the last recovery point after an error of the handler', async () => {
     let healthy = false;
     app.handle('ride', async (phases) => {
       await phases.local('ride_created', (tx) => note(tx, 'ride'));
@@ -61,7 +61,7 @@ describePhases((app) => {
     expect(await app.notes()).toEqual(['ride', 'receipt']);
   });
 
-  it('lets a handler try a failed phase again, or go on without it', async () => {
+  it('lets a handler repeat a failed phase, or continue without it', async () => {
     let tries = 0;
     app.handle('ride', async (phases) => {
       const book = () =>

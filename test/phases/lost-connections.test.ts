@@ -64,9 +64,9 @@ const interruptions: [when: string, interrupt: Interruption][] = [
   ],
 ];
 
-describePhases((app) => {
+describePhases('Lost connections', (app) => {
   it.each(interruptions)(
-    'of a local phase are made good by a new transaction: %s',
+    'of a local phase are followed by a new transaction: %s',
     async (_, interrupt) => {
       let runs = 0;
       app.handle('ride', (phases) =>
@@ -86,7 +86,7 @@ describePhases((app) => {
     },
   );
 
-  it('of a local phase are made good between the fence and the commit', async () => {
+  it('of a local phase between the fence and the commit are followed by a new transaction', async () => {
     let runs = 0;
     let pid!: number;
     app.handle('ride', (phases) =>
@@ -133,8 +133,9 @@ describePhases((app) => {
 });
 
 describePhases(
+  'Lost connections without a key',
   (app) => {
-    it('are not made good without a key: nobody could tell whether it was committed', async () => {
+    it('are errors: nobody could tell whether the work was committed', async () => {
       let runs = 0;
       app.handle('ride', (phases) =>
         phases.local('ride_created', async (tx) => {

@@ -12,7 +12,7 @@ const intent = () => nth(1, ENTRY);
 /** Of a foreign call, be it finished, rejected or withdrawn. */
 const end = () => nth(2, ENTRY);
 
-forEachPlatform((platform) => {
+forEachPlatform('Lost replies', (platform) => {
   let app: ProxiedApp & PhaseApp;
 
   beforeAll(async () => {
@@ -21,7 +21,7 @@ forEachPlatform((platform) => {
   beforeEach(() => app.database.query('TRUNCATE notes').then(() => undefined));
   afterAll(() => app.close());
 
-  it('a commit whose reply is lost is recognised, and the work does not run again', async () => {
+  it('to a commit are recognised, and the work does not run again', async () => {
     let runs = 0;
     app.handle('ride', (phases) =>
       phases.local('ride_created', async (tx) => {
@@ -39,7 +39,7 @@ forEachPlatform((platform) => {
     expect(await app.notes()).toEqual(['ride']);
   });
 
-  it('a commit that never arrives is made good by running the work again', async () => {
+  it('to a commit that never arrived make the work run again', async () => {
     let runs = 0;
     app.handle('ride', (phases) =>
       phases.local('ride_created', async (tx) => {
@@ -60,7 +60,7 @@ forEachPlatform((platform) => {
     ['of the intent', intent],
     ['of the commit of its outcome', () => COMMIT],
     ['of the fence of its outcome', end],
-  ])('a foreign call is made once whatever reply is lost: %s', async (_, statement) => {
+  ])('do not repeat a foreign call: %s', async (_, statement) => {
     const key = crypto.randomUUID();
     const effectKeys: string[] = [];
     app.handle('charge', (phases) =>
@@ -85,7 +85,7 @@ forEachPlatform((platform) => {
   it.each([
     ['rejected', new HttpException('declined', 402), 402],
     ['withdrawn', new Error('refused'), 500],
-  ] as const)('a call is %s once even if the reply is lost', async (state, error, status) => {
+  ] as const)('do not make a call %s twice', async (state, error, status) => {
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', {
         call: () => Promise.reject(error),

@@ -18,7 +18,7 @@ function failing(...errors: unknown[]) {
   return { keys, call };
 }
 
-describePhases((app) => {
+describePhases('notExecuted', (app) => {
   it('withdraws the intent, and a retry makes the call under the same effect key', async () => {
     const { keys, call } = failing(refused);
     app.handle('charge', (phases) =>
@@ -39,7 +39,7 @@ describePhases((app) => {
     ]);
   });
 
-  it('survives a crash: the call is then made, even with inDoubt stop', async () => {
+  it('is kept over a crash: the call is then made, even with inDoubt: stop', async () => {
     const { keys, call } = failing(refused);
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', { call, notExecuted: isRefused, inDoubt: 'stop' }),
@@ -87,7 +87,7 @@ describePhases((app) => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  it('goes before a rejection: an overloaded system may say 429 and mean "not yet"', async () => {
+  it('takes precedence over a rejection: an overloaded system may answer 429 and mean "not yet"', async () => {
     const { call } = failing(new HttpException('slow down', 429));
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', {
@@ -119,7 +119,7 @@ describePhases((app) => {
     );
   });
 
-  it('lets the validity of the effect key begin with the call that is really made', async () => {
+  it('lets the validity of the effect key start with the call that is really made', async () => {
     const { keys, call } = failing(refused);
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', {

@@ -10,8 +10,8 @@ const inside = (inner: string, outer: string) =>
 const local = (phases: AtomicPhase) => phases.local('inner', async () => 1);
 const foreign = (phases: AtomicPhase) => phases.foreign('inner', { call: async () => 1 });
 
-describePhases((app) => {
-  it('refuses a second phase while the first one runs', async () => {
+describePhases('Phases at the same time', (app) => {
+  it('are refused while the first one runs', async () => {
     const gate = barrier();
     app.handle('ride', async (phases) => {
       await Promise.all([
@@ -37,7 +37,7 @@ describePhases((app) => {
   it.each([
     ['local-in-local', local],
     ['foreign-in-local', foreign],
-  ])('refuses %s', async (key, inner) => {
+  ])('are refused: %s', async (key, inner) => {
     app.handle('ride', (phases) =>
       phases.local('outer', async (tx) => {
         await note(tx, 'outer');
@@ -54,7 +54,7 @@ describePhases((app) => {
   it.each([
     ['local-in-call', local],
     ['foreign-in-call', foreign],
-  ])('refuses %s, which leaves the call in doubt', async (key, inner) => {
+  ])('are refused, which leaves the call in doubt: %s', async (key, inner) => {
     app.handle('ride', (phases) => phases.foreign('outer', { call: () => inner(phases) }));
 
     expect((await app.post('ride', key)).json()).toMatchObject({ code: 'outcome_unknown' });
@@ -65,7 +65,7 @@ describePhases((app) => {
   it.each([
     ['local-in-record', local],
     ['foreign-in-record', foreign],
-  ])('refuses %s', async (key, inner) => {
+  ])('are refused as misuse: %s', async (key, inner) => {
     app.handle('ride', (phases) =>
       phases.foreign('outer', { call: async () => 1, record: () => inner(phases) }),
     );
@@ -74,7 +74,7 @@ describePhases((app) => {
     expect(app.logs).toContainEqual(`PhaseUsageError: ${inside('inner', 'outer')}`);
   });
 
-  it('refuses it on a resume as well, where phases take no time', async () => {
+  it('are refused on a resume as well, where phases take no time', async () => {
     app.handle('ride', async (phases) => {
       await phases.local('ride_created', async () => 1);
       await phases.local('receipt_staged', async () => 2);
@@ -93,7 +93,7 @@ describePhases((app) => {
     expect((error as Error).message).toContain('while phase "ride_created" is running');
   });
 
-  it('keeps requests apart: two of them may be in their phases at once', async () => {
+  it('are allowed in two different requests', async () => {
     const both = barrier();
     app.handle('ride', (phases) =>
       phases.local('ride_created', async (tx) => {

@@ -85,8 +85,9 @@ const nowhere = (name: string) =>
 const ridesOf = (app: PhaseApp) => app.app.get(Rides);
 
 describePhases(
+  'A phase outside a handler',
   (app) => {
-    it('a phase is refused where there is no request at all', async () => {
+    it('is refused without a request', async () => {
       const rides = ridesOf(app);
       for (const [work, name] of [
         [rides.create(), 'ride_created'],
@@ -97,7 +98,7 @@ describePhases(
       expect(await app.notes()).toEqual([]);
     });
 
-    it('a phase is refused in a route that is not idempotent', async () => {
+    it('is refused in a route that is not idempotent', async () => {
       const answer = await send(`${app.url}/plain`, { key: 'plain' });
 
       expect(answer.status).toBe(500);
@@ -105,14 +106,14 @@ describePhases(
       expect(await app.notes()).toEqual([]);
     });
 
-    it('a phase is told that a direct call of an idempotent handler has no key', async () => {
+    it('is told that a direct call of an idempotent handler has no key', async () => {
       await expect(app.app.get(PlainController).covered()).rejects.toThrow(
         'Phase "ride_created" was started in PlainController.covered, which has @Idempotent() but was not called by a request that @Idempotent() covers',
       );
       expect(await app.notes()).toEqual([]);
     });
 
-    describe('a phase in a message handler', () => {
+    describe('in a message handler', () => {
       it('is refused', async () => {
         const { refusals } = ridesOf(app);
         refusals.length = 0;
@@ -120,7 +121,7 @@ describePhases(
         expect(refusals).toEqual([new PhaseUsageError(nowhere('ride_created'))]);
       });
 
-      it('is refused when it comes from the outbox, whichever request added it', async () => {
+      it('is refused when the message comes from the outbox, whichever request added it', async () => {
         const { refusals } = ridesOf(app);
         refusals.length = 0;
         const outbox = app.app.get(Outbox);
@@ -137,7 +138,7 @@ describePhases(
     });
 
     it.each(['after-the-answer', undefined])(
-      'a phase is refused in a timer that outlives its handler (key: %s)',
+      'is refused in a timer that outlives its handler (key: %s)',
       async (key) => {
         const answered = barrier();
         let late!: Promise<unknown>;

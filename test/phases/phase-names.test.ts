@@ -26,7 +26,7 @@ const bad: [what: string, name: unknown, message: RegExp][] = [
   ['"finished"', 'finished', /every request ends.*such as 'ride_created'/],
 ];
 
-describePhases((app) => {
+describePhases('Phase names', (app) => {
   it.each(bad)('must not be %s', async (_, name, message) => {
     const local = await misuse(app, randomUUID(), (phases) =>
       phases.local(name as string, (tx) => note(tx, 'work')),
@@ -71,7 +71,7 @@ describePhases((app) => {
     expect(await app.notes()).toEqual(['work']);
   });
 
-  it('must not be used twice where the first one was rejected', async () => {
+  it('must not be used twice if the first phase was rejected', async () => {
     const { HttpException } = await import('@nestjs/common');
     const error = await misuse(app, 'rejected-twice', async (phases) => {
       const call = () => Promise.reject(new HttpException('declined', 402));

@@ -49,6 +49,7 @@ const endings: [how: string, meet: (app: PhaseApp, key: string) => Promise<void>
 ];
 
 describePhases(
+  'inDoubt: reconcile',
   (app) => {
     const asked = () => app.app.get(Charges).asked;
 
@@ -60,7 +61,7 @@ describePhases(
         // It exists at the provider, and its result says what it is worth.
         ['executed-but-declined', { id: 'ch_2', declined: 'no funds' }],
         ['executed-without-a-result', undefined],
-      ])('%s: goes on with the result, without a call', async (_, result) => {
+      ])('%s: continues with the result, without a call', async (_, result) => {
         const key = randomUUID();
         lookUp = async () => ({ outcome: 'executed', result });
         const { keys } = handleCharge(app);
@@ -151,7 +152,7 @@ describePhases(
       });
     });
 
-    it('is told when the call was first made, not when it was last tried', async () => {
+    it('gives the reconciler the time of the first call, not of the last one', async () => {
       const key = randomUUID();
       lookUp = async () => ({ outcome: 'executed', result: { id: 'ch_1' } });
       handleCharge(app);
@@ -166,7 +167,7 @@ describePhases(
       expect(asked().at(-1)!.startedAt).toEqual(new Date('2001-02-03T04:05:06.789Z'));
     });
 
-    it('cannot happen without a reconciler: the outcome is unknown, and the log has the cure', async () => {
+    it('leaves the outcome unknown without a reconciler, and the log says what to do', async () => {
       app.handle('tip', (phases) =>
         phases.foreign('tip_created', {
           call: () => Promise.reject(new Error('timeout')),

@@ -32,7 +32,7 @@ class OtherCharges {
 @Injectable({ scope: Scope.REQUEST })
 class ChargesOfARequest extends Charges {}
 
-forEachPlatform((platform) => {
+forEachPlatform('Reconcilers at boot', (platform) => {
   let database: TestDatabase;
 
   beforeAll(async () => {
@@ -42,7 +42,7 @@ forEachPlatform((platform) => {
 
   const boot = (providers: Provider[]) => startPhaseApp(platform, { providers, database });
 
-  it('two for one recovery point are an error', async () => {
+  it('are refused if two have one recovery point', async () => {
     await expect(boot([Charges, OtherCharges])).rejects.toThrow(
       new IdempotencyConfigurationError(
         "@Reconciler('charge_created') of OtherCharges.find: another method is already the reconciler of this recovery point. Keep one of them.",
@@ -50,7 +50,7 @@ forEachPlatform((platform) => {
     );
   });
 
-  it('one that is made anew for each request is an error', async () => {
+  it('are refused if they are request-scoped', async () => {
     await expect(boot([ChargesOfARequest])).rejects.toThrow(
       /ChargesOfARequest\.lookUp is called when there is no request.*Give it the default scope/,
     );
@@ -60,7 +60,7 @@ forEachPlatform((platform) => {
     ['a class', [Charges]],
     ['a class with an alias', [Charges, { provide: 'CHARGES', useExisting: Charges }]],
     ['a factory', [{ provide: 'CHARGES', useFactory: async () => new Charges() }]],
-  ])('one provided by %s is found, and called with its this', async (_, providers) => {
+  ])('provided by %s are found, and called with their own this', async (_, providers) => {
     const app = await boot(providers);
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', {

@@ -12,6 +12,7 @@ async function createRide(phases: AtomicPhase, tx: EntityManager): Promise<void>
 }
 
 describePhases(
+  'Foreign keys to a key row',
   (app) => {
     beforeAll(async () => {
       await app.database.query(`
@@ -23,7 +24,7 @@ describePhases(
 
     const rides = () => app.database.query('SELECT key_id FROM rides ORDER BY id');
 
-    it('let a phase point to the key of its request', async () => {
+    it('let a phase reference the key of its request', async () => {
       app.handle('ride', async (phases) => {
         await phases.local('ride_created', (tx) => createRide(phases, tx));
         await phases.foreign('charge_created', {
@@ -46,7 +47,7 @@ describePhases(
       );
     });
 
-    it('do not keep heartbeats away while such a phase is at work', async () => {
+    it('do not block heartbeats while such a phase runs', async () => {
       const gate = barrier();
       app.handle('ride', (phases) =>
         phases.local('ride_created', async (tx) => {

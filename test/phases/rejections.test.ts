@@ -9,7 +9,7 @@ class CardDeclined extends HttpException {
   }
 }
 
-describePhases((app) => {
+describePhases('Rejections', (app) => {
   it('become the final answer, which is replayed', async () => {
     let calls = 0;
     app.handle('charge', async (phases) => {
@@ -37,7 +37,7 @@ describePhases((app) => {
     expect(await keyRow(app.database, 'final')).toMatchObject({ status: 'completed' });
   });
 
-  it('are thrown again by a resume, without another call', async () => {
+  it('are rethrown on resume, without another call', async () => {
     const thrown: HttpException[] = [];
     let calls = 0;
     app.handle('charge', (phases) =>
@@ -103,7 +103,7 @@ describePhases((app) => {
     expect(await app.notes()).toEqual(['paid: false']);
   });
 
-  it('settle the doubt of an earlier attempt', async () => {
+  it('end the doubt of an earlier attempt', async () => {
     app.handle('charge', (phases) =>
       phases.foreign('charge_created', {
         call: ({ attempt }) =>
@@ -117,7 +117,7 @@ describePhases((app) => {
     expect(await app.phases('settled')).toMatchObject([{ state: 'rejected', attempt: 2 }]);
   });
 
-  it('leave the outcome in doubt where they cannot be stored', async () => {
+  it('leave the outcome in doubt if they cannot be stored', async () => {
     const response: Record<string, unknown> = {};
     response['self'] = response;
     app.handle('charge', async (phases) => {

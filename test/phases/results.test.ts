@@ -56,8 +56,8 @@ const refused: [what: string, result: unknown, message: RegExp][] = [
   ['a result of many bytes in few characters', '漢'.repeat(LIMIT / 3), /1048577 bytes/],
 ];
 
-describePhases((app) => {
-  it.each(kept)('gives %s back in one shape, at once and on a resume', async (_, result, back) => {
+describePhases('Results of phases', (app) => {
+  it.each(kept)('have one shape at once and on a resume: %s', async (_, result, back) => {
     const seen: unknown[] = [];
     const resumed = randomUUID();
     app.handle('result', async (phases) => {
@@ -71,14 +71,14 @@ describePhases((app) => {
     expect(seen).toStrictEqual([back, back]);
   });
 
-  it('keeps the order of members', async () => {
+  it('keep the order of members', async () => {
     app.handle('result', (phases) => phases.local('made', async () => ({ b: 1, a: 2, 1: 3 })));
     await app.crash('made:after_commit', 'result', 'order');
     expect((await app.post('result', 'order')).text).toBe('{"1":3,"b":1,"a":2}');
   });
 
-  describe.each(['local', 'foreign'] as const)('a %s phase', (kind) => {
-    it.each(refused)('refuses %s', async (_, result, message) => {
+  describe.each(['local', 'foreign'] as const)('of a %s phase', (kind) => {
+    it.each(refused)('are refused: %s', async (_, result, message) => {
       const key = randomUUID();
       let error: unknown;
       app.handle('result', async (phases) => {

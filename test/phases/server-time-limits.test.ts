@@ -6,7 +6,7 @@ import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { until } from '../support/until.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Time limits of the server', (platform) => {
   let database: TestDatabase;
   let app: PhaseApp;
   let runs: number;
@@ -54,7 +54,7 @@ forEachPlatform((platform) => {
   }
 
   describe('A phase that waits for longer than the server allows', () => {
-    it('runs three times at most, and the log names the setting and the cure', async () => {
+    it('runs three times at most, and the log names the setting and the remedy', async () => {
       handleRide(Infinity, untilGone);
       expect((await app.post('ride', 'idle')).status).toBe(500);
       expect(runs).toBe(3);
@@ -69,21 +69,21 @@ forEachPlatform((platform) => {
       expect(app.logs[3]).toMatch(/was lost in phase "ride_created" in each of 3 runs/);
     });
 
-    it('is done once it waits no longer, by a retry', async () => {
+    it('is done by a retry once it no longer waits', async () => {
       handleRide(3, untilGone);
       expect((await app.post('ride', 'later')).status).toBe(500);
       expect((await app.post('ride', 'later')).json()).toEqual({ run: 4 });
       expect(await app.notes()).toEqual(['ride']);
     });
 
-    it('is done in its second run if that waits no longer', async () => {
+    it('is done in its second run if that does not wait', async () => {
       handleRide(1, untilGone);
       expect((await app.post('ride', 'second')).json()).toEqual({ run: 2 });
       expect(await app.notes()).toEqual(['ride']);
     });
   });
 
-  it("A phase whose session an operator ends each time runs three times, and the log has the server's words", async () => {
+  it("are not the reason if an operator ends the session each time: three runs, and the log has the server's message", async () => {
     handleRide(Infinity, (pid) => database.query('SELECT pg_terminate_backend($1, 10000)', [pid]));
     expect((await app.post('ride', 'terminated')).status).toBe(500);
     expect(runs).toBe(3);

@@ -5,14 +5,15 @@ import { expectRetryable } from '../support/refusals.js';
 
 const LEASE = 300;
 
-/** The whole process stands still for longer than its lease: no timer fires, no heartbeat leaves. */
+/** The whole process is stopped for longer than its lease: no timer fires, no heartbeat is sent. */
 function standStill(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * LEASE);
 }
 
 describePhases(
+  'An attempt that stalls before its call',
   (app) => {
-    /** A request whose process stands still between the intent and the call. */
+    /** A request whose process is stopped between the intent and the call. */
     async function stall(key: string, meanwhile: () => Promise<unknown>) {
       let calls = 0;
       app.handle('charge', (phases) =>
@@ -32,7 +33,7 @@ describePhases(
       return { answer, calls: () => calls };
     }
 
-    it('does not call when the key was taken over or given up meanwhile', async () => {
+    it('does not call if the key was taken over or given up meanwhile', async () => {
       const { answer, calls } = await stall('replaced', () =>
         app.database.query(
           `UPDATE idempotency_keys SET owner = gen_random_uuid(), attempt = attempt + 1
@@ -43,7 +44,7 @@ describePhases(
       expectRetryable(answer, 409, 'lease_lost');
     });
 
-    it('calls when the key is still its own', async () => {
+    it('calls if the key is still its own', async () => {
       const { answer, calls } = await stall('kept', async () => undefined);
       expect(calls()).toBe(1);
       expect([answer.status, answer.text]).toEqual([201, 'ch_1']);

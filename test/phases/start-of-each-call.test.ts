@@ -26,8 +26,9 @@ class Charges {
   }
 }
 
-describe('The start of a foreign call on record', () => {
+describe('The recorded start of a foreign call', () => {
   describePhases(
+    'with reconcilers',
     (app) => {
       let key: string;
       let calls: string[];
@@ -62,7 +63,7 @@ describe('The start of a foreign call on record', () => {
         return Date.now() - phase!.started_at.getTime();
       };
 
-      it("is that of the last one, so that a reconciler does not take it for the first one's", async () => {
+      it('is the start of the last call, so that a reconciler does not confuse it with the first', async () => {
         handle('reconcile');
         await app.crash('charged:after_call', 'charge', key);
         await anHourLater();
@@ -108,7 +109,7 @@ describe('The start of a foreign call on record', () => {
         expect(await age()).toBeLessThan(TEN_MINUTES);
       });
 
-      it('is withdrawn where a reconciler cleared up the first call and the second was refused', async () => {
+      it('is withdrawn if a reconciler resolved the first call and the second was refused', async () => {
         handle('reconcile');
         await app.crash('charged:after_call', 'charge', key);
         await anHourLater();
@@ -118,7 +119,7 @@ describe('The start of a foreign call on record', () => {
         expect(await keyRow(app.database, key)).toMatchObject({ status: 'failed_retryable' });
       });
 
-      it('does not lengthen the time for which the other system remembers the effect key', async () => {
+      it('does not extend the time for which the other system remembers the effect key', async () => {
         app.handle('charge', (phases) =>
           phases.foreign('charged', {
             inDoubt: 'repeat',

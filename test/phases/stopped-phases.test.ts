@@ -5,9 +5,9 @@ import { describePhases, note } from '../support/phase-app.js';
 
 const timeout = () => Promise.reject(new Error('timeout'));
 
-describePhases((app) => {
+describePhases('Phases after a phase in doubt', (app) => {
   it.each(['stop', 'repeat', 'reconcile'] as const)(
-    'do not start after a doubt, whatever the handler catches (inDoubt: %s)',
+    'do not start, whatever the handler catches (inDoubt: %s)',
     async (inDoubt) => {
       const thrown: unknown[] = [];
       const keep = (error: unknown) => void thrown.push(error);
@@ -41,7 +41,7 @@ describePhases((app) => {
     },
   );
 
-  it('start in the next attempt, once the doubt is cleared up', async () => {
+  it('start in the next attempt, once the doubt is resolved', async () => {
     let calls = 0;
     app.handle('charge', async (phases) => {
       const charge = await phases

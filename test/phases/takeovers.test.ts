@@ -41,9 +41,10 @@ const name = (...parts: string[]) => parts.join('/');
 
 for (const onAbandoned of ['unknown', 'resume'] as const) {
   describePhases(
+    `A takeover with onAbandoned: ${onAbandoned}`,
     (app) => {
       it.each(resumed)(
-        `goes on after a crash at %s, inDoubt: %s (onAbandoned: '${onAbandoned}')`,
+        'resumes after a crash at %s, inDoubt: %s',
         async (point, inDoubt, calls) => {
           const key = name(point, inDoubt);
           const seen = handleRide(app, inDoubt);
@@ -63,7 +64,7 @@ for (const onAbandoned of ['unknown', 'resume'] as const) {
       );
 
       it.each(refused)(
-        `says unknown after a crash at %s, inDoubt: %s (onAbandoned: '${onAbandoned}')`,
+        'gives unknown after a crash at %s, inDoubt: %s',
         async (point, inDoubt, calls) => {
           const key = name(point, inDoubt);
           const seen = handleRide(app, inDoubt);
@@ -84,7 +85,7 @@ for (const onAbandoned of ['unknown', 'resume'] as const) {
       );
 
       it.each(nothingRecorded)(
-        `asks onAbandoned where no phase was recorded (${onAbandoned}), as after a crash at %s`,
+        'follows onAbandoned if no phase was recorded, as after a crash at %s',
         async (point) => {
           handleRide(app, 'stop');
           await app.crash(point, 'ride', point);

@@ -4,7 +4,7 @@ import { barrier } from '../support/barrier.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { describePhases, note } from '../support/phase-app.js';
 
-describePhases((app) => {
+describePhases('Phases that are not awaited', (app) => {
   it('belong to the request: its answer waits for them', async () => {
     const gate = barrier();
     app.handle('charge', (phases) => {
@@ -25,7 +25,7 @@ describePhases((app) => {
     expect(await app.phases('waiting')).toMatchObject([{ state: 'finished' }]);
   });
 
-  it('do not leave a payment behind whose outcome nobody knows', async () => {
+  it('leave no payment whose outcome is not recorded', async () => {
     const gate = barrier();
     let failed!: Promise<unknown>;
     app.handle('charge', (phases) => {

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { keyRow } from '../support/idempotent-app.js';
 import { describePhases } from '../support/phase-app.js';
 
-describe('An intent that the database refuses', () => {
-  describePhases((app) => {
-    it("is a 503 without a call, with the database's own words in the log, and a retry goes on", async () => {
+describe('Intents', () => {
+  describePhases('that the database refuses', (app) => {
+    it("give 503 without a call, with the database's message in the log, and a retry continues", async () => {
       let calls = 0;
       app.handle('charge', (phases) =>
         phases.foreign('charged', { call: async () => ({ calls: ++calls }) }),

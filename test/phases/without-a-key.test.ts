@@ -13,8 +13,9 @@ async function rows(app: PhaseApp): Promise<number> {
 }
 
 describePhases(
+  'Phases without a key',
   (app) => {
-    it('phases run, with a random effect key, and leave no rows', async () => {
+    it('run with a random effect key, and leave no rows', async () => {
       const effects: ForeignEffect[] = [];
       app.handle('ride', async (phases) => {
         const ride = await phases.local('ride_created', async (tx) => {
@@ -55,7 +56,7 @@ describePhases(
       expect(await rows(app)).toBe(0);
     });
 
-    it('work that fails rolls back', async () => {
+    it('roll back work that fails', async () => {
       app.handle('ride', (phases) =>
         phases.local('ride_created', async (tx) => {
           await note(tx, 'ride');
@@ -67,7 +68,7 @@ describePhases(
       expect(await app.notes()).toEqual([]);
     });
 
-    it('errors of a call pass through, since nobody will resume', async () => {
+    it('rethrow errors of a call, since nobody will resume', async () => {
       const errors = [new HttpException('declined', 402), new HttpException('timeout', 504)];
       for (const error of errors) {
         app.handle('ride', (phases) =>
@@ -80,7 +81,7 @@ describePhases(
       }
     });
 
-    it('nothing is built on a call in doubt', async () => {
+    it('do not continue after a call in doubt', async () => {
       let stopped: unknown;
       app.handle('ride', async (phases) => {
         await phases
@@ -104,7 +105,7 @@ describePhases(
       ['a name twice', (p: AtomicPhase) => one(p, 'a').then(() => one(p, 'a')), /already used/],
       ['a reserved name', (p: AtomicPhase) => one(p, 'started'), /every request begins/],
       ['a result that is no JSON', (p: AtomicPhase) => p.local('a', async () => 1n), /BigInt/],
-    ])('misuse is found all the same: %s', async (_, use, message) => {
+    ])('still report misuse: %s', async (_, use, message) => {
       app.handle('ride', use);
 
       expect((await app.post('ride', undefined)).status).toBe(500);

@@ -20,7 +20,7 @@ class StubbornController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The attempts of a key', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [StubbornController], logger: false });
@@ -30,7 +30,7 @@ forEachPlatform((platform) => {
     seen = [];
   });
 
-  it('numbers the attempts of a key from 1, and counts no refused or replayed request', async () => {
+  it('are numbered from 1, and no refused or replayed request counts', async () => {
     const ask = (body: unknown) => send(`${app.url}/third-time-lucky`, { key: 'lucky', body });
     const owners = new Set<string>();
     for (const [attempt, status] of [

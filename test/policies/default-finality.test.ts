@@ -31,7 +31,7 @@ class StatusController {
 const FINAL = [200, 201, 202, 204, 205, 299, 301, 302, 303, 304, 307, 308, 400, 401, 402, 403, 404];
 const FINAL_TOO = [405, 406, 407, 409, 410, 412, 413, 415, 418, 422, 423, 424, 426, 428, 431, 451];
 // 408 and 504 are how handlers report that another system did not answer in
-// time: nobody knows what it did, so they cannot be the last word.
+// time: nobody knows what it did, so they cannot be final.
 const NOT_FINAL = [408, 425, 429, 500, 501, 502, 503, 504, 507, 599];
 
 const bothWays = (statuses: number[]) =>
@@ -39,7 +39,7 @@ const bothWays = (statuses: number[]) =>
     ['answers', ...(status < 400 ? [] : ['throws'])].map((path) => ({ path, status })),
   );
 
-forEachPlatform((platform) => {
+forEachPlatform('The default finality', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [StatusController], logger: false });
@@ -50,7 +50,7 @@ forEachPlatform((platform) => {
   });
 
   it.each(bothWays([...FINAL, ...FINAL_TOO]))(
-    '$status is final ($path)',
+    'of $status: final ($path)',
     async ({ path, status }) => {
       const order = { key: `${path}-${status}`, body: { status } };
       const first = await send(`${app.url}/${path}`, order);
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
   );
 
   it.each(bothWays(NOT_FINAL))(
-    '$status lets a retry run again ($path)',
+    'of $status: a retry runs again ($path)',
     async ({ path, status }) => {
       const order = { key: `${path}-${status}`, body: { status } };
       const first = await send(`${app.url}/${path}`, order);

@@ -17,7 +17,7 @@ const routes = new PolicyRoutes({
   listeners: { onInProgress: 'wait', waitFor: '55s' },
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Duplicates that give up', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -46,7 +46,7 @@ forEachPlatform((platform) => {
     return { ask, first, before: await writtenRow(app.database, path) };
   }
 
-  it('A duplicate that has waited long enough leaves the running attempt alone', async () => {
+  it('after waitFor do not disturb the running attempt', async () => {
     const { ask, first, before } = await begin('impatient');
     const duplicate = await ask();
     expect([duplicate.status, duplicate.json().code]).toEqual([409, 'in_progress']);
@@ -58,7 +58,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('A duplicate whose client leaves while it waits leaves the running attempt alone', async () => {
+  it('because their client leaves do not disturb the running attempt', async () => {
     const { ask, first, before } = await begin('patient');
     const client = new AbortController();
     const duplicate = ask(client.signal);
@@ -77,7 +77,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('Duplicates whose clients leave wait no longer, and take nothing that becomes free', async () => {
+  it('because their clients leave wait no longer, and take no key that becomes free', async () => {
     const { ask, first } = await begin('crowded');
     const responses: ServerResponse[] = [];
     const watch = (_request: unknown, response: ServerResponse) => void responses.push(response);
@@ -99,7 +99,7 @@ forEachPlatform((platform) => {
     app.app.getHttpServer().off('request', watch);
   });
 
-  it('A duplicate that was waiting leaves no listener on its response', async () => {
+  it('leave no listener on their response', async () => {
     const { ask, first } = await begin('listeners');
     let response!: ServerResponse;
     app.app

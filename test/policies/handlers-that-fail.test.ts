@@ -25,7 +25,7 @@ const FAILURES: Record<string, () => unknown> = {
   'returns what JSON cannot hold': () => ({ big: 1n }),
 };
 
-forEachPlatform((platform) => {
+forEachPlatform('Handlers that fail', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [routes.controller], logger: false });
@@ -33,7 +33,7 @@ forEachPlatform((platform) => {
   afterAll(() => app.close());
 
   describe('A handler that', () => {
-    it.each(Object.keys(FAILURES))('%s answers 500, and a retry may succeed', async (name) => {
+    it.each(Object.keys(FAILURES))('%s gets 500, and a retry may succeed', async (name) => {
       const key = name.replaceAll(' ', '-');
       const ask = (body: unknown) => send(`${app.url}/orders`, { key, body });
       routes.answers((execution) => (execution === 1 ? FAILURES[name]!() : { execution }));

@@ -41,7 +41,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Inner interceptors', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [OrdersController], logger: false });
@@ -77,7 +77,7 @@ forEachPlatform((platform) => {
       expect((await ask(name)).json()).toEqual({ executions: 1 });
     });
 
-    it('that turns an error into an answer has the last word on it', async () => {
+    it('that turns an error into an answer decides about it', async () => {
       fails = true;
       inner = (next) => next.handle().pipe(catchError(() => of({ fallback: true })));
       for (let time = 1; time <= 2; time++) {

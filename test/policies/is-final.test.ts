@@ -49,7 +49,7 @@ const routes = new PolicyRoutes({
   },
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Policies of finality', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -69,7 +69,7 @@ forEachPlatform((platform) => {
       ['an HttpException', new ConflictException('taken'), 409],
       ['an unknown error', new Error('a bug'), 500],
       ['an error that a filter maps', new OutOfRockets(), 404],
-    ])('sees %s as status and error', async (name, error, status) => {
+    ])('gets %s as status and error', async (name, error, status) => {
       routes.answers(() => {
         if (error) throw error;
         return {};
@@ -87,7 +87,7 @@ forEachPlatform((platform) => {
       expect(routes.executions).toBe(1);
     });
 
-    it('keeps a key open whose success it does not take for final', async () => {
+    it('keeps a key open whose success it does not consider final', async () => {
       routes.answers((execution) => ({ execution }));
       for (const execution of [1, 2, 3]) {
         const answer = await ask('never', 'open');
@@ -117,7 +117,7 @@ forEachPlatform((platform) => {
       }
     });
 
-    it('holds the answer back if it throws, and the key is neither lost nor run again', async () => {
+    it('holds the answer if it throws, and the key is neither lost nor run again', async () => {
       routes.answers(() => ({}));
       const first = await ask('throwing', 'throwing');
       expect(first.status).toBe(503);

@@ -32,21 +32,21 @@ class RidesController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The keyspace', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [RidesController] });
   });
   afterAll(() => app.close());
 
-  it('uses a key once in a scope by default, whatever the route', async () => {
+  it('is the scope by default: a key is used once, whatever the route', async () => {
     expect((await send(`${app.url}/rides`, { key: 'one' })).status).toBe(201);
     const elsewhere = await send(`${app.url}/tips`, { key: 'one' });
     expect(elsewhere.status).toBe(422);
     expect(elsewhere.json().code).toBe('key_reused');
   });
 
-  it("uses a key once per method and route with keyspace: 'endpoint'", async () => {
+  it("'endpoint' allows a key once per method and route", async () => {
     const notes = `${app.url}/orders/7/notes`;
     expect((await send(`${app.url}/rides`, { key: 'two' })).json()).toEqual({ made: 'ride' });
     for (const replayed of [null, 'true']) {
@@ -59,7 +59,7 @@ forEachPlatform((platform) => {
     }
   });
 
-  it('takes a route for one endpoint, whatever its params', async () => {
+  it("'endpoint' counts a route as one endpoint, whatever its params", async () => {
     expect((await send(`${app.url}/orders/1/notes`, { key: 'three' })).status).toBe(201);
     expect((await send(`${app.url}/orders/2/notes`, { key: 'three' })).status).toBe(422);
   });

@@ -61,14 +61,14 @@ const TOO_LARGE: Case[] = [
   },
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('maxResponseBytes', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [routes.controller], logger: false });
   });
   afterAll(() => app.close());
 
-  describe('Within maxResponseBytes', () => {
+  describe('within the limit', () => {
     it.each(KEPT)('$name is kept and replayed', async ({ name, path, answer, body }) => {
       const key = `kept-${name}`.replaceAll(' ', '-');
       routes.answers(answer);
@@ -82,8 +82,8 @@ forEachPlatform((platform) => {
     });
   });
 
-  describe('Beyond maxResponseBytes', () => {
-    it.each(TOO_LARGE)('$name is sent once and then 410', async ({ name, path, answer, body }) => {
+  describe('beyond the limit', () => {
+    it.each(TOO_LARGE)('$name is sent once, and then 410', async ({ name, path, answer, body }) => {
       const key = `large-${name}`.replaceAll(' ', '-');
       routes.answers(answer);
       const first = await send(`${app.url}/${path}`, { key });

@@ -12,7 +12,7 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 
 const routes = new PolicyRoutes({ cautious: {}, careless: { onAbandoned: 'resume' } });
 
-forEachPlatform((platform) => {
+forEachPlatform('onAbandoned', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -54,7 +54,7 @@ forEachPlatform((platform) => {
       attempt: 1,
     });
 
-    // It was not dead: its answer comes too late to be the truth about the key.
+    // It was not dead: its answer comes too late to be recorded.
     stall.open();
     const late = await first;
     expect(late.status).toBe(409);
@@ -62,7 +62,7 @@ forEachPlatform((platform) => {
     expect((await keyRow(app.database, 'cautious')).status).toBe('unknown');
   });
 
-  it("runs again with onAbandoned: 'resume', and the first attempt's answer is not kept", async () => {
+  it("'resume' runs again, and the first attempt's answer is not kept", async () => {
     const { first } = await abandon('careless');
     const retry = await send(`${app.url}/careless`, { key: 'careless' });
     expect(retry.status).toBe(201);

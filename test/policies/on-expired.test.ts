@@ -6,7 +6,7 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 
 const routes = new PolicyRoutes({ forget: { onExpired: 'forget' }, gone: { onExpired: 'gone' } });
 
-forEachPlatform((platform) => {
+forEachPlatform('onExpired', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -26,7 +26,7 @@ forEachPlatform((platform) => {
     );
   }
 
-  it("'forget' takes a retry after the retention for a new operation, with its own window", async () => {
+  it("'forget' makes a retry after the retention a new operation, with its own retention", async () => {
     const ask = (body: unknown) => send(`${app.url}/forget`, { key: 'forgotten', body });
     await ask({ amount: 1 });
     const old = await keyRow(app.database, 'forgotten');
@@ -46,7 +46,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(2);
   });
 
-  it("'gone' answers 410 from then on, and never runs it again", async () => {
+  it("'gone' gives 410 from then on, and never runs it again", async () => {
     const ask = (body: unknown) => send(`${app.url}/gone`, { key: 'gone', body });
     await ask({ amount: 1 });
     await outlive('gone');
@@ -59,7 +59,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('takes two late retries at once for one new operation', async () => {
+  it('makes two late retries at the same time one new operation', async () => {
     const ask = () => send(`${app.url}/forget`, { key: 'twice' });
     await ask();
     await outlive('twice');

@@ -10,7 +10,7 @@ const routes = new PolicyRoutes({
   accept: { onInProgress: 'accept' },
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('onInProgress', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [routes.controller] });
@@ -32,7 +32,7 @@ forEachPlatform((platform) => {
     return [first];
   }
 
-  it('answers a duplicate of a running request with 409 and then with its answer', async () => {
+  it('gives a duplicate of a running request 409, and later its answer', async () => {
     const [first] = await begin('reject');
     const duplicate = await send(`${app.url}/reject`, { key: 'reject' });
     expect(duplicate.status).toBe(409);
@@ -46,7 +46,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('answers it with 202, which is no final answer, where the route accepts', async () => {
+  it("'accept' gives it 202, which is no final answer", async () => {
     const [first] = await begin('accept');
     const duplicate = await send(`${app.url}/accept`, { key: 'accept' });
     expect(duplicate.status).toBe(202);
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
     expect(routes.executions).toBe(1);
   });
 
-  it('asks to come back later the longer the request runs, but never beyond 59 seconds', async () => {
+  it('gives a longer Retry-After the longer the request runs, up to 59 seconds', async () => {
     for (const path of ['reject', 'accept']) {
       gate = barrier();
       const key = `${path}-for-long`;

@@ -7,7 +7,7 @@ import { writtenRow } from '../support/written-row.js';
 
 const routes = new PolicyRoutes({ strict: {}, lenient: { onMismatch: 'replay' } });
 
-forEachPlatform((platform) => {
+forEachPlatform('onMismatch', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [routes.controller] });
@@ -22,20 +22,23 @@ forEachPlatform((platform) => {
     // The other route's policy decides about a key that was used here first.
     ['strict', 201, '/lenient'],
     ['lenient', 422, '/strict'],
-  ])('a finished key of a %s route gives %i to another request (%s)', async (path, status, url) => {
-    const key = `${path}-${status}-${url}`;
-    routes.answers((execution) => ({ execution }));
-    const first = await send(`${app.url}/${path}`, { key, body: { amount: 1 } });
-    const before = await writtenRow(app.database, key);
+  ])(
+    'on a finished key of a %s route gives %i to another request (%s)',
+    async (path, status, url) => {
+      const key = `${path}-${status}-${url}`;
+      routes.answers((execution) => ({ execution }));
+      const first = await send(`${app.url}/${path}`, { key, body: { amount: 1 } });
+      const before = await writtenRow(app.database, key);
 
-    const other = await send(app.url + url, { key, body: { amount: 2 } });
-    expect(other.status).toBe(status);
-    if (status === 201) expect(other.body).toEqual(first.body);
-    else expect(other.json().code).toBe('key_reused');
-    expect(await writtenRow(app.database, key)).toEqual(before);
+      const other = await send(app.url + url, { key, body: { amount: 2 } });
+      expect(other.status).toBe(status);
+      if (status === 201) expect(other.body).toEqual(first.body);
+      else expect(other.json().code).toBe('key_reused');
+      expect(await writtenRow(app.database, key)).toEqual(before);
 
-    const retry = await send(`${app.url}/${path}`, { key, body: { amount: 1 } });
-    expect(retry.body).toEqual(first.body);
-    expect(routes.executions).toBe(1);
-  });
+      const retry = await send(`${app.url}/${path}`, { key, body: { amount: 1 } });
+      expect(retry.body).toEqual(first.body);
+      expect(routes.executions).toBe(1);
+    },
+  );
 });

@@ -12,14 +12,14 @@ import { refuseStatements } from '../support/store-faults.js';
 
 const routes = new PolicyRoutes({ orders: { lease: 200 } });
 
-forEachPlatform((platform) => {
+forEachPlatform('An outcome that cannot be recorded', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [routes.controller], logger: false });
   });
   afterAll(() => app.close());
 
-  it('A result that could not be stored is not sent, and the key is not released', async () => {
+  it('is not sent, and its key is not released', async () => {
     const ask = () => send(`${app.url}/orders`, { key: 'unrecorded' });
     routes.answers(() => ({ secret: 'result' }));
     const repair = await refuseStatements(app.database, 'UPDATE', 'unrecorded');

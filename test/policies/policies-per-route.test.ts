@@ -41,7 +41,7 @@ class OfTheModule {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Policies per route', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -59,7 +59,7 @@ forEachPlatform((platform) => {
     ['of-the-module/inherits', 'POST', 1, 'unknown'],
     ['of-the-module/overrides', 'POST', 1, 'failed_retryable'],
   ])(
-    'a policy merges field by field: module, class, handler (%s)',
+    'are merged field by field: module, class, handler (%s)',
     async (path, method, hours, status) => {
       expect((await send(`${app.url}/${path}`, { key: path, method })).status).toBe(500);
       const row = await keyRow(app.database, path);

@@ -26,7 +26,7 @@ class DoorGuard implements CanActivate {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Requests refused before the key is reserved', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -49,7 +49,7 @@ forEachPlatform((platform) => {
       { body: JSON.stringify('x'.repeat(2_000_000)), headers: json },
       413,
     ],
-  ])('%s leaves no trace of the key', async (name, refused, status) => {
+  ])('leave no row: %s', async (name, refused, status) => {
     const key = name.replaceAll(' ', '-');
     expect((await send(`${app.url}/orders`, { key, ...refused })).status).toBe(status);
     expect(await writtenRow(app.database, key)).toBeUndefined();

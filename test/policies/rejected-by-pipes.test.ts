@@ -106,9 +106,9 @@ class TipsController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Requests that a pipe rejects', (platform) => {
   describe.each([{ marks: true }, { marks: false }])(
-    'Where Nest marks rejections: $marks',
+    'where Nest marks rejections: $marks',
     ({ marks }) => {
       let app: IdempotentApp;
       beforeAll(async () => {
@@ -143,29 +143,26 @@ forEachPlatform((platform) => {
           'accounts',
           { headers: { 'x-account': 'a' } },
         ],
-      ])(
-        '%s that rejects gives the key back',
-        async (name, path, request, status, corrected, again) => {
-          const key = name.replaceAll(' ', '-');
-          for (let time = 1; time <= 2; time++) {
-            const rejected = await send(`${app.url}/${path}`, { key, ...request });
-            expect(rejected.status).toBe(status);
-            expect(rejected.headers.get('idempotent-replayed')).toBeNull();
-            expect(rejected.headers.get('idempotency-key-expires')).toBeNull();
-            expect(await writtenRow(app.database, key)).toBeUndefined();
-          }
-          expect(executions).toBe(0);
+      ])('give the key back: %s', async (name, path, request, status, corrected, again) => {
+        const key = name.replaceAll(' ', '-');
+        for (let time = 1; time <= 2; time++) {
+          const rejected = await send(`${app.url}/${path}`, { key, ...request });
+          expect(rejected.status).toBe(status);
+          expect(rejected.headers.get('idempotent-replayed')).toBeNull();
+          expect(rejected.headers.get('idempotency-key-expires')).toBeNull();
+          expect(await writtenRow(app.database, key)).toBeUndefined();
+        }
+        expect(executions).toBe(0);
 
-          for (const replayed of [null, 'true']) {
-            const accepted = await send(`${app.url}/${corrected}`, { key, ...again });
-            expect(accepted.status).toBe(201);
-            expect(accepted.headers.get('idempotent-replayed')).toBe(replayed);
-          }
-          expect(executions).toBe(1);
-        },
-      );
+        for (const replayed of [null, 'true']) {
+          const accepted = await send(`${app.url}/${corrected}`, { key, ...again });
+          expect(accepted.status).toBe(201);
+          expect(accepted.headers.get('idempotent-replayed')).toBe(replayed);
+        }
+        expect(executions).toBe(1);
+      });
 
-      it("stores the handler's own BadRequestException", async () => {
+      it("differ from the handler's own BadRequestException, which is stored", async () => {
         const ask = (amount: number) =>
           send(`${app.url}/own-exception`, { key: 'own', body: { amount } });
         const first = await ask(101);
@@ -177,7 +174,7 @@ forEachPlatform((platform) => {
         expect(executions).toBe(1);
       });
 
-      it('leaves a key open whose earlier attempt did begin', async () => {
+      it('leave a key open whose earlier attempt did start', async () => {
         const ask = (name: string) => send(`${app.url}/moody/${name}`, { key: 'resumed' });
         expect((await ask('ann')).status).toBe(500);
 

@@ -14,7 +14,7 @@ const routes = new PolicyRoutes({
   forever: { retention: 'forever' },
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Retention', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [routes.controller], logger: false });
@@ -36,7 +36,7 @@ forEachPlatform((platform) => {
     ['default', 24 * HOUR],
     ['hour', HOUR],
     ['milliseconds', 90_000],
-  ])('is told as an HTTP date with the answer and with its replay (%s)', async (path, window) => {
+  ])('is sent as an HTTP date with the answer and with its replay (%s)', async (path, window) => {
     const first = await ask(path, path);
     const replay = await ask(path, path);
     const row = await keyRow(app.database, path);
@@ -83,7 +83,7 @@ forEachPlatform((platform) => {
     expect(refused.headers.get('idempotency-key-expires')).toBeNull();
   });
 
-  it('starts anew when a resumed attempt finishes', async () => {
+  it('starts again when a resumed attempt finishes', async () => {
     routes.answers((execution) => {
       if (execution === 1) throw new Error('a bug');
       return {};
@@ -96,7 +96,7 @@ forEachPlatform((platform) => {
     expect(answer.headers.get('idempotency-key-expires')).toBe(row.expires_at.toUTCString());
   });
 
-  it('starts anew when a first attempt has used up its window', async () => {
+  it('starts again when a first attempt took longer than it', async () => {
     const gate = barrier();
     routes.answers(async (execution) => {
       await gate.pass();

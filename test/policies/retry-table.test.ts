@@ -139,7 +139,7 @@ const CASES = TABLE.flatMap(({ state, path = 'plain', arrange, same, other }) =>
   ...(other ? [{ state, path, request: 'other', body: OTHER_BODY, arrange, expected: other }] : []),
 ]).map((row) => ({ ...row, gets: row.expected.code ?? row.expected.status }));
 
-forEachPlatform((platform) => {
+forEachPlatform('The table of retries', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {

@@ -59,7 +59,7 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Time-outs', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [OrdersController], logger: false });
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
 
   describe('A time-out interceptor', () => {
     it.each(['outside', 'inside'])(
-      '(%s) does not let a retry run beside the handler',
+      '(%s) does not let a retry run at the same time as the handler',
       async (path) => {
         const ask = () => send(`${app.url}/${path}`, { key: path });
         const first = ask();

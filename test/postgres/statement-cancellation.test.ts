@@ -27,7 +27,7 @@ async function startServer() {
 }
 
 describe('A request to cancel a statement', () => {
-  it('names the connection, and leaves it to the other side to close: PgBouncer 1.18 ends itself otherwise', async () => {
+  it('names the connection, and lets the other side close it: PgBouncer 1.18 crashes otherwise', async () => {
     const { server, client, destroyed } = await startServer();
     const ended = new AbortController();
     const cancelled = endStatement(client, ended.signal);
@@ -47,7 +47,7 @@ describe('A request to cancel a statement', () => {
     expect(destroyed).toEqual([]);
   });
 
-  it('that nobody takes leaves the connection to be closed', async () => {
+  it('that is not accepted still lets the connection be closed', async () => {
     const { server, client, destroyed } = await startServer();
     server.close();
     await once(server, 'close');

@@ -6,7 +6,7 @@ import type { ServerProcess } from '../support/server-process.js';
 import { passTime } from '../support/time.js';
 import { createOrdersDatabase, executions, order, startOrders, type Order } from './orders.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Killed processes', (platform) => {
   let database: TestDatabase;
   let survivor: ServerProcess;
 
@@ -58,7 +58,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('replays what a process recorded that was killed before the answer left', async () => {
+  it('have their recorded answer replayed if they were killed before it left', async () => {
     const orders = [
       { key: 'recorded-plain', route: 'orders' },
       { key: 'recorded-resumable', route: 'resumable-orders' },

@@ -13,7 +13,7 @@ const misused = { key: 'misused', route: 'orders' };
 const awaited = { key: 'awaited', route: 'awaited-orders' };
 const resumable = { key: 'resumable', route: 'resumable-orders' };
 
-forEachPlatform((platform) => {
+forEachPlatform('A process killed in its handler', (platform) => {
   let database: TestDatabase;
   let survivor: ServerProcess;
   /** A duplicate that came to the other process before the first one died. */
@@ -39,7 +39,7 @@ forEachPlatform((platform) => {
   });
   afterAll(() => database.drop());
 
-  it('says that the outcome is unknown once the lease has lapsed, and never runs it again', async () => {
+  it('leaves an unknown outcome once the lease has lapsed, and it never runs again', async () => {
     const early = await order(survivor, plain);
     expect(early.status).toBe(409);
     expect(early.json()).toMatchObject({ code: 'in_progress', retryable: true });
@@ -61,7 +61,7 @@ forEachPlatform((platform) => {
     expect(await executions(database, plain.key)).toBe(1);
   });
 
-  it('refuses another body under the key, before and after the lease has lapsed', async () => {
+  it('leaves a key that refuses another body, before and after the lease has lapsed', async () => {
     for (const interval of ['0', '31 seconds', '1 hour']) {
       await passTime(database, misused.key, interval);
       const other = await order(survivor, { ...misused, item: 'balloon' });
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
     expect((await order(survivor, misused)).json().code).toBe('outcome_unknown');
   });
 
-  it('tells a duplicate that waits in another process as soon as the lease has lapsed', async () => {
+  it('is reported to a duplicate that waits in another process as soon as the lease has lapsed', async () => {
     await passTime(database, awaited.key, '31 seconds');
     const answer = await waiting;
     expect(answer.status).toBe(409);
@@ -80,7 +80,7 @@ forEachPlatform((platform) => {
     expect(await executions(database, awaited.key)).toBe(1);
   });
 
-  it("runs it again with onAbandoned: 'resume', and records that", async () => {
+  it("leaves a key that runs again with onAbandoned: 'resume', and that is recorded", async () => {
     await passTime(database, resumable.key, '31 seconds');
     const resumed = await order(survivor, resumable);
     expect(resumed.status).toBe(201);

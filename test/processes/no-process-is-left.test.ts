@@ -15,13 +15,13 @@ describe('A process that a test has started', () => {
     return { pid, areGone: () => ![pid, guard].some(isAlive) };
   }
 
-  it('takes its guard with it when it ends by itself', async () => {
+  it('ends together with its guard when it ends by itself', async () => {
     const child = await startChild();
     await parent.ask('signalChild', { pid: child.pid, signal: 'SIGKILL' });
     await until(child.areGone);
   });
 
-  it('ends when the test is killed, even if it stands still at that moment', async () => {
+  it('ends when the test is killed, even if it is stopped at that moment', async () => {
     const running = await startChild();
     const stopped = await startChild();
     await parent.ask('signalChild', { pid: stopped.pid, signal: 'SIGSTOP' });

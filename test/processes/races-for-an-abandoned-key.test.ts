@@ -12,7 +12,7 @@ const plain = { key: 'plain', route: 'orders' };
 const resumable = { key: 'resumable', route: 'resumable-orders' };
 const awaited = { key: 'awaited', route: 'resumable-orders' };
 
-forEachPlatform((platform) => {
+forEachPlatform('Races for an abandoned key', (platform) => {
   let database: TestDatabase;
   let survivors: ServerProcess[];
 
@@ -37,7 +37,7 @@ forEachPlatform((platform) => {
     );
   }
 
-  it('is taken over once, and every retry gets the answer of that one run', async () => {
+  it('have one takeover, and every retry gets the answer of that one run', async () => {
     await passTime(database, resumable.key, '31 seconds');
     const answers = await Promise.all(race(resumable));
     const [first] = answers;
@@ -48,7 +48,7 @@ forEachPlatform((platform) => {
     expect(await executions(database, resumable.key)).toBe(2);
   });
 
-  it('is taken over once by those that waited for the dead attempt', async () => {
+  it('have one takeover among those that waited for the dead attempt', async () => {
     const before = await requestsSeen();
     const waiting = race(awaited);
     await until(async () => (await requestsSeen()) - before === RETRIES, 'all have arrived');
@@ -60,7 +60,7 @@ forEachPlatform((platform) => {
     expect(await executions(database, awaited.key)).toBe(2);
   });
 
-  it('is unknown to all of them where it may not be repeated', async () => {
+  it('give unknown to all if the key may not be repeated', async () => {
     await passTime(database, plain.key, '31 seconds');
     const answers = await Promise.all(race(plain));
     expect(new Set(answers.map((answer) => answer.json().code))).toEqual(

@@ -11,7 +11,7 @@ const AT_ONCE = 50;
 /** Most of the work of the whole suite is in this test: on a busy machine it needs its time. */
 const LIMIT = 180_000;
 
-forEachPlatform((platform) => {
+forEachPlatform('Races for many keys', (platform) => {
   let database: TestDatabase;
   let servers: ServerProcess[];
 
@@ -24,7 +24,7 @@ forEachPlatform((platform) => {
   afterAll(() => database.drop());
 
   it(
-    'runs each of 500 keys once, with 4 requests per key over two processes',
+    'run each of 500 keys once, with 4 requests per key over two processes',
     async () => {
       const keys = Array.from({ length: KEYS }, (_, i) => `key-${i}`);
       const bodies: string[] = [];

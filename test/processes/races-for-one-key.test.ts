@@ -8,7 +8,7 @@ import { createOrdersDatabase, executions, order, startOrders } from './orders.j
 
 const DUPLICATES = 100;
 
-forEachPlatform((platform) => {
+forEachPlatform('Races for one key', (platform) => {
   let database: TestDatabase;
   let servers: ServerProcess[];
 
@@ -49,7 +49,7 @@ forEachPlatform((platform) => {
     { mode: 'reject', route: 'orders', status: 409, code: 'in_progress' },
     { mode: 'accept', route: 'accepted-orders', status: 202, code: undefined },
   ])(
-    'runs one of 100 over two processes, and answers the others at once ($mode)',
+    'run one of 100 over two processes, and answer the others at once ($mode)',
     async ({ mode, route, status, code }) => {
       const wanted = { key: `race-${mode}`, route };
       const { answered, all } = race(wanted);
@@ -69,7 +69,7 @@ forEachPlatform((platform) => {
     },
   );
 
-  it('runs one of 100 over two processes, and gives all the same answer (wait)', async () => {
+  it('run one of 100 over two processes, and give all the same answer (wait)', async () => {
     const wanted = { key: 'race-wait', route: 'awaited-orders' };
     const before = await requestsSeen();
     const { answered, all } = race(wanted);

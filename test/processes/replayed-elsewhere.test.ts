@@ -45,7 +45,7 @@ describe('A key answered by one deployment', () => {
     { from: 'express', to: 'fastify' },
     { from: 'fastify', to: 'express' },
     { from: 'fastify', to: 'fastify' },
-  ] as const)('is replayed by another one, byte by byte ($from to $to)', async ({ from, to }) => {
+  ] as const)('is replayed unchanged by another one ($from to $to)', async ({ from, to }) => {
     const wanted = { key: `${from}-${to}`, route: 'documents', item: 'é\u2028\ud83d\ude80' };
     const first = await order(servers.blue[from], wanted);
     const replay = await order(servers.green[to], wanted);
@@ -65,7 +65,7 @@ describe('A key answered by one deployment', () => {
     expect(await executions(database, wanted.key)).toBe(1);
   });
 
-  it('has one fingerprint on both platforms', async () => {
+  it('has the same fingerprint on both adapters', async () => {
     const wanted = { key: 'misused', route: 'documents' };
     await order(servers.blue.express, wanted);
     const other = await order(servers.green.fastify, { ...wanted, item: 'balloon' });
@@ -73,7 +73,7 @@ describe('A key answered by one deployment', () => {
     expect(other.json().code).toBe('key_reused');
   });
 
-  it('is waited for by the other platform while it runs', async () => {
+  it('is waited for by the other adapter while it runs', async () => {
     const wanted = { key: 'in-progress', route: 'awaited-orders' };
     const before = await servers.green.fastify.ask('requests');
     const first = order(servers.blue.express, { ...wanted, hold: true });

@@ -6,7 +6,7 @@ import type { ServerProcess } from '../support/server-process.js';
 import { passTime } from '../support/time.js';
 import { createOrdersDatabase, executions, order, startOrders } from './orders.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('A process stopped past its lease', (platform) => {
   let database: TestDatabase;
   let sleeper: ServerProcess;
   let successor: ServerProcess;
@@ -20,7 +20,7 @@ forEachPlatform((platform) => {
   });
   afterAll(() => database.drop());
 
-  /** The first process stands still in the handler of this key until its lease has lapsed. */
+  /** The first process is stopped in the handler of this key until its lease has lapsed. */
   async function stopInHandlerOf(key: string, route: string) {
     const answer = order(sleeper, { key, route, hold: true });
     expect(await sleeper.event('began')).toBe(key);
@@ -36,7 +36,7 @@ forEachPlatform((platform) => {
     };
   }
 
-  it("keeps the successor's answer, and asks the first client to come again", async () => {
+  it("keeps the successor's answer, and asks its client to try again", async () => {
     const wanted = { key: 'taken-over', route: 'resumable-orders' };
     const stopped = await stopInHandlerOf(wanted.key, wanted.route);
     const taken = await order(successor, wanted);
@@ -58,7 +58,7 @@ forEachPlatform((platform) => {
     expect(await executions(database, wanted.key)).toBe(2);
   });
 
-  it('does not end the run of a successor that is still at work', async () => {
+  it('does not end the attempt of a running successor', async () => {
     const wanted = { key: 'still-running', route: 'resumable-orders' };
     const stopped = await stopInHandlerOf(wanted.key, wanted.route);
     const taken = order(successor, { ...wanted, hold: true });
@@ -73,7 +73,7 @@ forEachPlatform((platform) => {
     expect(await keyRow(database, wanted.key)).toMatchObject({ status: 'completed', attempt: 2 });
   });
 
-  it('does not touch a key that has become unknown meanwhile', async () => {
+  it('does not change a key that has become unknown meanwhile', async () => {
     const wanted = { key: 'became-unknown', route: 'orders' };
     const stopped = await stopInHandlerOf(wanted.key, wanted.route);
     expect((await order(successor, wanted)).json().code).toBe('outcome_unknown');
@@ -84,7 +84,7 @@ forEachPlatform((platform) => {
     expect(await keyRow(database, wanted.key)).toMatchObject({ status: 'unknown', attempt: 1 });
   });
 
-  it('is recorded as usual if nobody took the key over', async () => {
+  it('records as usual if no attempt took the key over', async () => {
     const wanted = { key: 'nobody-came', route: 'orders' };
     const stopped = await stopInHandlerOf(wanted.key, wanted.route);
     const late = await stopped.wake();

@@ -83,7 +83,7 @@ function answersOf(outcome: Outcome): Told[] {
   return outcome.kind === 'answered' ? [outcome.told] : [];
 }
 
-/** An attempt that stood still goes on, as if nothing had happened. */
+/** A stalled attempt continues, as if nothing had happened. */
 export class Wake implements Command {
   constructor(private readonly index: number) {}
 

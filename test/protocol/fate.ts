@@ -1,4 +1,4 @@
-/** What is to become of an attempt: it dies, or stands still, when it has passed so many fault points. */
+/** What happens to an attempt: it dies, or stalls, when it has passed so many fault points. */
 export type Fate = typeof LIVES | { kind: 'dies' | 'stalls'; after: number };
 
 export const LIVES = { kind: 'lives' } as const;
@@ -11,7 +11,7 @@ export function fateful(fate: Fate): (point: string) => boolean {
     passed += 1;
     if (passed <= fate.after) return false;
     // A transaction that is left open locks the key's row, so that nobody could
-    // take it over: an attempt stands still at the next point then.
+    // take it over: an attempt stalls at the next point then.
     return fate.kind === 'dies' || !point.endsWith('before_commit');
   };
 }

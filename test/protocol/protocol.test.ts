@@ -19,7 +19,7 @@ const SEED = process.env.PROTOCOL_SEED;
 /** On a busy machine there are fewer runs, and a failure is shrunk less far. */
 const TIME = RUNS * 1_000;
 
-forEachPlatform((platform) => {
+forEachPlatform('The protocol', (platform) => {
   let app: IdempotentApp;
   let runs = 0;
 
@@ -41,7 +41,7 @@ forEachPlatform((platform) => {
     return new Run(new Model(), new Real(app, bank.provider), `run-${++runs}-`, chosen);
   }
 
-  /** Whatever happened: everybody wakes up, what is on its way arrives, and clients retry. */
+  /** Whatever happened: stalled attempts continue, sent requests arrive, and clients retry. */
   async function drain(run: Run): Promise<void> {
     while (run.stalled.length > 0) await new Wake(0).run(run);
     await new Deliver().run(run);
@@ -56,7 +56,7 @@ forEachPlatform((platform) => {
   }
 
   it(
-    'does what the model does, and charges once, whatever happens in whatever order',
+    'does what the model does, and charges once, in any order of events',
     () =>
       expectToHold(
         fc.asyncProperty(policies(), commands(), async (chosen, given) => {

@@ -31,7 +31,7 @@ export interface RealRow extends KeyState {
 interface Met {
   kind: 'dies' | 'stalls';
   at: string;
-  /** Lets one go on that stands still. */
+  /** Lets a stalled attempt continue. */
   goOn: () => void;
 }
 
@@ -80,7 +80,7 @@ export class Real {
     for (const { giveUp } of this.stalled) giveUp();
   }
 
-  /** Sends a request and waits until it is answered, dead, or stands still. */
+  /** Sends a request and waits until it is answered, dead or stalled. */
   async request(key: NamedKey, circumstances: Circumstances, fate: Fate): Promise<Outcome> {
     const met = this.await(fate);
     const sent = this.send(key, circumstances);

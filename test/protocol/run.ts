@@ -47,7 +47,7 @@ export class Run {
     );
   }
 
-  /** An attempt of the key stands still, and may yet make its call. */
+  /** An attempt of the key is stalled, and may still make its call. */
   hasStalled({ name }: NamedKey): boolean {
     return this.stalled.some(({ key }) => key === name);
   }

@@ -21,7 +21,7 @@ export const TABLES = `
 /** The provider that orders are charged at. Each run of the property brings its own. */
 export const bank = { provider: new Provider() };
 
-/** Attempts go on after their command is over, and take their circumstances with them. */
+/** Attempts continue after their command is over, each with its own circumstances. */
 const circumstances = new AsyncLocalStorage<Circumstances>();
 
 /** Headers do not count for the fingerprint: a retry may meet other circumstances. */

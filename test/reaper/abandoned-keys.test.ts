@@ -7,8 +7,8 @@ import { forEachPlatform } from '../support/platforms.js';
 import { passTime } from '../support/time.js';
 import { describeExpiry, fail, routes } from './expiring-app.js';
 
-describeExpiry((app) => {
-  it('a failed request that nobody retries is closed with 408, which is kept as long again', async () => {
+describeExpiry('Abandoned requests', (app) => {
+  it('that nobody retries are closed with 408, which is kept for one more retention', async () => {
     routes.answers(fail);
     await app.ask('orders', 'abandoned');
     const { id } = await keyRow(app.database, 'abandoned');
@@ -30,7 +30,7 @@ describeExpiry((app) => {
     expect(await app.left()).toEqual({});
   });
 
-  it('not before its retention is over: until then a retry runs', async () => {
+  it('are not closed before their retention is over: until then a retry runs', async () => {
     routes.answers(fail);
     await app.ask('orders', 'late');
     await passTime(app.database, 'late', '23 hours');
@@ -40,14 +40,14 @@ describeExpiry((app) => {
   });
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Abandoned operations', (platform) => {
   let app: RidesApp;
   beforeAll(async () => {
     app = await startRides(platform, { run: 'background' });
   });
   afterAll(() => app.close());
 
-  it('an operation that still waits gets a last chance, and is completed if anybody can', async () => {
+  it('that still wait get a last attempt, and are completed if possible', async () => {
     expect((await app.request('waiting')).status).toBe(202);
     await passTime(app.database, 'waiting', '3 days');
     expect(await runJob(app, 'reaper')).toBe(1);
@@ -60,7 +60,7 @@ forEachPlatform((platform) => {
     expect((await app.request('waiting')).status).toBe(201);
   });
 
-  it('an operation that nobody completes is closed with 408 after it', async () => {
+  it('that nobody completes are closed with 408 after it', async () => {
     await app.request('hopeless');
     await app.database.query(
       `UPDATE idempotency_keys SET operation = 'of an old deployment' WHERE key = 'hopeless'`,
@@ -79,7 +79,7 @@ forEachPlatform((platform) => {
     expect((await app.request('hopeless')).json()).toMatchObject({ code: 'unfinished' });
   });
 
-  it('a call in doubt is not closed: it becomes unknown, and is looked into', async () => {
+  it('with a call in doubt are not closed: they become unknown, and are reconciled', async () => {
     app.provider.troubles.push(timedOut);
     await app.request('doubtful', { target: 'mars', inDoubt: 'repeat' });
     await runJob(app, 'completer');

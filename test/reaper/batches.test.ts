@@ -8,7 +8,7 @@ import { startExpiringApp, type ExpiringApp } from './expiring-app.js';
 
 const MAINTENANCE = { sweeper: false, completer: false, reconciler: false, outbox: false } as const;
 
-forEachPlatform((platform) => {
+forEachPlatform('Batches', (platform) => {
   let database: TestDatabase;
   let one: ExpiringApp;
   let other: ExpiringApp;
@@ -52,14 +52,14 @@ forEachPlatform((platform) => {
       expect(await count()).toBe(5);
     });
 
-    it('goes on by itself while there is more than a batch', async () => {
+    it('continues by itself while there is more than a batch', async () => {
       await insert(60, 55);
       // Woken once; the rest is up to it.
       one.app.get(Maintenance, { strict: false }).wake('reaper');
       await until(async () => (await count()) === 5);
     });
 
-    it('does not wait for a row that is taken, and comes back to it', async () => {
+    it('does not wait for a locked row, and handles it later', async () => {
       await insert(15, 15);
       await withTransaction(database, async (tx) => {
         await tx.query(`SELECT FROM idempotency_keys WHERE key = 'key-1' FOR UPDATE`);
@@ -70,7 +70,7 @@ forEachPlatform((platform) => {
       expect(await one.reap()).toBe(1);
     });
 
-    it('shares the work with other processes, and none does the same row twice', async () => {
+    it('shares the work with other processes, and no row is handled twice', async () => {
       await insert(100, 80);
       const handled: number[] = [];
       const work = async (app: ExpiringApp) => {

@@ -28,12 +28,13 @@ export const routes = new PolicyRoutes({
   unknown: { onServerError: 'unknown' },
 });
 
-/** Runs tests on both HTTP adapters, each with no key left over from the one before. */
+/** Runs the tests of one subject on both HTTP adapters, each without keys of an earlier test. */
 export function describeExpiry(
+  subject: string,
   tests: (app: ExpiringApp, platform: Platform) => void,
   options: IdempotentAppOptions = {},
 ): void {
-  forEachPlatform((platform) => {
+  forEachPlatform(subject, (platform) => {
     const app = {} as ExpiringApp;
     beforeAll(async () => {
       Object.assign(app, await startExpiringApp(platform, options));

@@ -13,7 +13,7 @@ async function refer(app: ExpiringApp, table: string): Promise<void> {
   await app.outlive('one', 'two');
 }
 
-describeExpiry((app) => {
+describeExpiry('References to keys', (app) => {
   beforeAll(async () => {
     for (const [table, action] of [
       ['orders', 'SET NULL'],
@@ -29,7 +29,7 @@ describeExpiry((app) => {
   afterEach(() => app.database.query('TRUNCATE orders, strict_orders'));
 
   describe('A row of the user that references a key', () => {
-    it('keeps its place without the key, with ON DELETE SET NULL', async () => {
+    it('stays without the key, with ON DELETE SET NULL', async () => {
       await refer(app, 'orders');
       expect(await app.reap()).toBe(2);
       expect(await app.left()).toEqual({});
@@ -56,7 +56,7 @@ describeExpiry((app) => {
       expect(await app.left()).toEqual({});
     });
 
-    it('that insists on its key stops no other, and the log has the cure', async () => {
+    it('that forbids the removal of its key stops no other, and the log says what to do', async () => {
       await refer(app, 'strict_orders');
       await app.ask('orders', 'unreferenced');
       await app.outlive('unreferenced');
@@ -67,7 +67,7 @@ describeExpiry((app) => {
       );
     });
 
-    it('being inserted now keeps its key from being removed', async () => {
+    it('that is being inserted prevents the removal of its key', async () => {
       await app.ask('orders', 'one');
       const { id } = await keyRow(app.database, 'one');
       await app.outlive('one');

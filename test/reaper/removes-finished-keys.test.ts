@@ -8,8 +8,8 @@ import { passTime } from '../support/time.js';
 import { untilBlocked, withTransaction } from '../support/transactions.js';
 import { describeExpiry, fail, routes } from './expiring-app.js';
 
-describeExpiry((app, platform) => {
-  it('a finished key goes when its retention is over, and not before', async () => {
+describeExpiry('The reaper', (app, platform) => {
+  it('removes a finished key when its retention is over, and not before', async () => {
     await app.ask('orders', 'old');
     await app.ask('orders', 'young');
     await passTime(app.database, 'young', '23 hours');
@@ -21,7 +21,7 @@ describeExpiry((app, platform) => {
     expect((await app.ask('orders', 'old')).json()).toEqual({ execution: 3 });
   });
 
-  it('a key that is kept for ever, runs or is unknown is never removed', async () => {
+  it('never removes a key that is kept forever, runs or is unknown', async () => {
     const gate = barrier();
     await app.ask('forever', 'for-ever');
     routes.answers(fail);
@@ -46,7 +46,7 @@ describeExpiry((app, platform) => {
     expect((await app.ask('orders', 'running')).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('a key that is being completed is not removed with what was known before', async () => {
+  it('does not remove a key that is being completed meanwhile', async () => {
     const gate = barrier();
     routes.answers(() => gate.pass());
     const running = app.ask('orders', 'completing');
@@ -66,7 +66,7 @@ describeExpiry((app, platform) => {
     expect(await app.left()).toEqual({ completing: 'completed' });
   });
 
-  it('an operation that was finished without its client goes as well', async () => {
+  it('also removes an operation that was finished without its client', async () => {
     const rides = await startRides(platform);
     rides.provider.troubles.push(fail);
     await rides.request('lost');
@@ -79,7 +79,7 @@ describeExpiry((app, platform) => {
     await rides.close();
   });
 
-  it('what was decided about a key outlives it', async () => {
+  it('keeps the decisions about a key that it removes', async () => {
     routes.answers(fail);
     await app.ask('unknown', 'decided');
     const { id } = await keyRow(app.database, 'decided');

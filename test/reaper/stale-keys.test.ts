@@ -50,7 +50,7 @@ const routes = new PolicyRoutes({
   lenient: {},
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Stale keys', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { controllers: [routes.controller], logger: false });
@@ -76,14 +76,14 @@ forEachPlatform((platform) => {
     it.each<[string, string, number]>([
       ['younger than retention', 'strict', -23 * HOUR],
       ['from a clock that is ahead', 'strict', +HOUR],
-      ['that is old, where keys are kept for ever', 'forever', -10_000 * HOUR],
+      ['that is old, where keys are kept forever', 'forever', -10_000 * HOUR],
       ['that is old, where nobody minds', 'lenient', -25 * HOUR],
     ])('%s runs', async (_what, path, age) => {
       expect((await ask(path, make(Date.now() + age))).status).toBe(201);
       expect(routes.executions).toBe(1);
     });
 
-    it('that is old but still on record gets its answer', async () => {
+    it('that is old but still stored gets its answer', async () => {
       const key = make(Date.now() - 23 * HOUR);
       const old = make(Date.now() - 25 * HOUR);
       await ask('strict', key);
@@ -94,7 +94,7 @@ forEachPlatform((platform) => {
       expect(retry.headers.get('idempotent-replayed')).toBe('true');
     });
 
-    it('that was forgotten a moment ago is not a new operation', async () => {
+    it('that was removed a moment ago is not a new operation', async () => {
       const key = make(Date.now() - 23 * HOUR);
       expect((await ask('strict', key)).status).toBe(201);
       const old = make(Date.now() - 25 * HOUR);
@@ -107,13 +107,13 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('Other keys are not affected', async () => {
+  it('do not affect other keys', async () => {
     for (const key of ['order-4711', '8e03978e-40d5-43e8-bc93-6894a57f9324']) {
       expect((await ask('strict', key)).status).toBe(201);
     }
   });
 
-  it("the database's clock decides, with a few seconds of tolerance", async () => {
+  it("are recognised by the database's clock, with a few seconds of tolerance", async () => {
     const [row] = await app.database.query<{ now: number }>(
       `SELECT (extract(epoch FROM now()) * 1000)::float8 AS now`,
     );

@@ -4,8 +4,8 @@ import { keyRow } from '../support/idempotent-app.js';
 import { passTime } from '../support/time.js';
 import { describeExpiry, routes } from './expiring-app.js';
 
-describeExpiry((app) => {
-  it('a small one is left with onExpired: gone, for as long again', async () => {
+describeExpiry('Tombstones', (app) => {
+  it('are left with onExpired: gone, for one more retention', async () => {
     const phases = app.app.get(AtomicPhase);
     routes.answers(async (execution) => {
       await phases.local('order_created', async () => undefined);
@@ -41,7 +41,7 @@ describeExpiry((app) => {
     expect((await app.ask('gone', 'dear')).json()).toEqual({ execution: 2 });
   });
 
-  it('before the reaper comes by, the answer is the same', async () => {
+  it('give the same answer as the key before the reaper ran', async () => {
     await app.ask('gone', 'dear');
     await app.outlive('dear');
     expect((await app.ask('gone', 'dear')).status).toBe(410);

@@ -32,7 +32,7 @@ const CASES = (Object.keys(TABLE) as StateName[]).flatMap((state) =>
   JOBS.map((job) => [job, state, TABLE[state][job] ?? STATES[state].status] as const),
 );
 
-forEachPlatform((platform) => {
+forEachPlatform('Jobs', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, { logger: false });

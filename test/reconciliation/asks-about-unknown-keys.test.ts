@@ -9,6 +9,7 @@ import { passTime } from '../support/time.js';
 import { Charges, handleCharge } from './charges.js';
 
 describePhases(
+  'The reconciler of an unknown key',
   (app) => {
     let charges: Charges;
     let key: string;
@@ -26,7 +27,7 @@ describePhases(
       return calls;
     }
 
-    it('asks with the effect key, the request and the time of the call', async () => {
+    it('gets the effect key, the request and the time of the call', async () => {
       const [effectKey] = await leaveInDoubt();
       charges.says = () => ({ outcome: 'unknown' });
       expect(await runJob(app, 'reconciler')).toBe(1);
@@ -39,7 +40,7 @@ describePhases(
       });
     });
 
-    it('executed: a retry goes on with the result and records it, without a second call', async () => {
+    it('says executed: a retry continues with the result and records it, without a second call', async () => {
       const calls = await leaveInDoubt();
       charges.says = async () => ({ outcome: 'executed', result: { id: 'ch_1' } });
       await runJob(app, 'reconciler');
@@ -65,7 +66,7 @@ describePhases(
       expect(await keyRow(app.database, key)).toMatchObject({ status: 'completed' });
     });
 
-    it('executed without a result: record gets undefined, as from the call', async () => {
+    it('says executed without a result: record gets undefined, as from the call', async () => {
       await leaveInDoubt();
       charges.says = () => ({ outcome: 'executed' });
       await runJob(app, 'reconciler');
@@ -73,7 +74,7 @@ describePhases(
       expect(await app.notes()).toEqual(['recorded undefined', 'receipt']);
     });
 
-    it('rejected: a retry meets the exception', async () => {
+    it('says rejected: a retry gets the exception', async () => {
       await leaveInDoubt();
       const error = new HttpException({ reason: 'no funds' }, 402);
       charges.says = () => ({ outcome: 'rejected', error });
@@ -87,7 +88,7 @@ describePhases(
       expect(await app.notes()).toEqual([]);
     });
 
-    it('not executed: a retry makes the call, under the same effect key', async () => {
+    it('says not executed: a retry makes the call, under the same effect key', async () => {
       const calls = await leaveInDoubt();
       charges.says = () => ({ outcome: 'not_executed' });
       await runJob(app, 'reconciler');
@@ -98,7 +99,7 @@ describePhases(
       expect(calls).toEqual([calls[0], calls[0]]);
     });
 
-    it('still unknown: asks again only after a pause, and a longer one each time', async () => {
+    it('says unknown: it is asked again only after a pause, and a longer one each time', async () => {
       await leaveInDoubt();
       const before = charges.asked.length;
       charges.says = () => ({ outcome: 'unknown' });
@@ -124,7 +125,7 @@ describePhases(
       expect(retry.json()).toMatchObject({ status: 409, code: 'outcome_unknown' });
     });
 
-    it('says in the audit what it found out', async () => {
+    it('has its resolution in the audit', async () => {
       const [effectKey] = await leaveInDoubt();
       charges.says = () => ({ outcome: 'not_executed' });
       await runJob(app, 'reconciler');

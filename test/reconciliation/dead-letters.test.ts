@@ -26,6 +26,7 @@ class PlainController {
 }
 
 describePhases(
+  'Unknown outcomes',
   (app) => {
     let charges: Charges;
     let key: string;
@@ -37,7 +38,7 @@ describePhases(
     });
 
     describe('An outcome that stays unknown', () => {
-      it('is left to people after the last question, and the log names the cure', async () => {
+      it('is left to people after the last question, and the log says what to do', async () => {
         const calls = handleCharge(app);
         await app.post('charge', key);
         const [effectKey] = calls;
@@ -59,7 +60,7 @@ describePhases(
         expect(charges.asked).toHaveLength(asked);
       });
 
-      it('is asked about again when somebody wants it', async () => {
+      it('is asked about again on request', async () => {
         handleCharge(app);
         await app.post('charge', key);
         await runJob(app, 'reconciler');
@@ -82,7 +83,7 @@ describePhases(
           () => ({ outcome: 'executed', result: 1n }),
           /cannot be stored/,
         ],
-      ])('is one whose reconciler %s', async (_, says, log) => {
+      ])('has a reconciler that %s', async (_, says, log) => {
         handleCharge(app);
         await app.post('charge', key);
         charges.says = says;
@@ -123,7 +124,7 @@ describePhases(
         });
       });
 
-      it('does not hold up a shutdown', async () => {
+      it('does not delay a shutdown', async () => {
         const reconciler = job(600_000);
         const asked = charges.asked.length;
         const running = reconciler.run(10);
@@ -165,7 +166,7 @@ describePhases(
         expect(row.reconcile_after).toBeInstanceOf(Date);
       });
 
-      it('does not keep others from being asked about', async () => {
+      it('does not prevent questions about other keys', async () => {
         app.handle('tip', (phases) =>
           phases.foreign('tip_created', { call: () => Promise.reject(new Error('time-out')) }),
         );

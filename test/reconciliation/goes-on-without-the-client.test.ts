@@ -32,7 +32,7 @@ class Books {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('A resolution without the client', (platform) => {
   let app: IdempotentApp;
   let provider: LossyProvider;
   beforeAll(async () => {
@@ -49,7 +49,7 @@ forEachPlatform((platform) => {
   const ride = (key: string) =>
     send(`${app.url}/rides`, { key, body: { target: 'mars', inDoubt: 'stop' } });
 
-  it('executed: the completer goes on with the result', async () => {
+  it('executed: the completer continues with the result', async () => {
     provider.charges.length = 0;
     provider.losesAnswer = true;
     expect((await ride('lost')).json()).toMatchObject({ code: 'outcome_unknown' });

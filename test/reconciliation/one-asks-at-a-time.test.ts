@@ -10,7 +10,7 @@ import { forEachPlatform } from '../support/platforms.js';
 import { passTime } from '../support/time.js';
 import { Charges, handleCharge } from './charges.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Reconciliation by several processes', (platform) => {
   let database: TestDatabase;
   let one: PhaseApp;
   let other: PhaseApp;
@@ -25,7 +25,7 @@ forEachPlatform((platform) => {
   });
   const charges = (app: PhaseApp) => app.app.get(Charges);
 
-  it('a key that one process asks about is not asked about by another', async () => {
+  it('asks about a key in one process only', async () => {
     const key = randomUUID();
     const gate = barrier();
     handleCharge(one);
@@ -45,7 +45,7 @@ forEachPlatform((platform) => {
     expect(await keyRow(database, key)).toMatchObject({ status: 'failed_retryable' });
   });
 
-  it('many keys are shared out, each asked about once', async () => {
+  it('shares many keys, and asks about each once', async () => {
     handleCharge(one);
     const keys = Array.from({ length: 12 }, () => randomUUID());
     for (const key of keys) {
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
     expect(new Set(asked).size).toBe(keys.length);
   });
 
-  it('a process that died while it asked is followed by another, and its late answer changes nothing', async () => {
+  it('continues in another process if one dies while it asks, and its late answer changes nothing', async () => {
     const key = randomUUID();
     const gate = barrier();
     handleCharge(one);

@@ -6,6 +6,7 @@ import { describePhases, note } from '../support/phase-app.js';
 import { Charges, handleCharge } from './charges.js';
 
 describePhases(
+  'A reconciled phase',
   (app) => {
     let key: string;
     beforeEach(async () => {
@@ -14,7 +15,7 @@ describePhases(
       app.app.get(Charges).says = () => ({ outcome: 'executed', result: { id: 'ch_1' } });
     });
 
-    it('what was found out survives a resume that dies before it could record it', async () => {
+    it('keeps its resolution over a resume that dies before it could record it', async () => {
       const calls = handleCharge(app);
       await app.post('charge', key);
       await runJob(app, 'reconciler');
@@ -55,7 +56,7 @@ describePhases(
       expect(calls).toBe(1);
     });
 
-    it('no answer leaves as long as the handler has not acted upon it', async () => {
+    it('holds the answer as long as the handler has not used the resolution', async () => {
       handleCharge(app);
       await app.post('charge', key);
       await runJob(app, 'reconciler');

@@ -23,8 +23,8 @@ const different: [string, string | Buffer, string | Buffer][] = [
   ['application/octet-stream', Buffer.from([0, 255]), Buffer.from([0, 254])],
 ];
 
-forEachPlatform((platform) => {
-  describe('A body of the type', () => {
+forEachPlatform('The fingerprint of a body', (platform) => {
+  describe('of the type', () => {
     const routes = new PolicyRoutes({ orders: {} });
     let app: IdempotentApp;
     let count = 0;
@@ -55,12 +55,12 @@ forEachPlatform((platform) => {
       return retry;
     }
 
-    it.each(same)('%s is recognised: %j and %j', async (type, first, second) => {
+    it.each(same)('%s is the same for %j and %j', async (type, first, second) => {
       const retry = await sendTwice(type, first, second);
       expect(retry.headers.get('idempotent-replayed')).toBe('true');
     });
 
-    it.each(different)('%s is compared: %j and %j', async (type, first, second) => {
+    it.each(different)('%s differs for %j and %j', async (type, first, second) => {
       expect((await sendTwice(type, first, second)).status).toBe(422);
     });
   });

@@ -78,8 +78,8 @@ class OrdersController {
   }
 }
 
-forEachPlatform((platform) => {
-  describe('What the application does to the body does not count:', () => {
+forEachPlatform('The time of the fingerprint', (platform) => {
+  describe('is before any change of the body by', () => {
     let app: IdempotentApp;
     beforeAll(async () => {
       app = await startIdempotentApp(platform, { controllers: [OrdersController] });
@@ -89,7 +89,7 @@ forEachPlatform((platform) => {
       executions = 0;
     });
 
-    it.each(['pipe', 'interceptor', 'handler'])('a %s that changes it', async (place) => {
+    it.each(['pipe', 'interceptor', 'handler'])('a %s', async (place) => {
       const order = { key: place, body: { item: 'rocket' } };
       await send(`${app.url}/${place}`, order);
       const retry = await send(`${app.url}/${place}`, order);

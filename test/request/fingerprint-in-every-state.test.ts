@@ -11,8 +11,8 @@ import {
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 
-forEachPlatform((platform) => {
-  describe('Another request under the same key is refused and changes nothing', () => {
+forEachPlatform('Another request with the same key', (platform) => {
+  describe('is refused and changes nothing', () => {
     const routes = new PolicyRoutes({ orders: {}, waiting: { onInProgress: 'wait' } });
     let app: IdempotentApp;
     beforeAll(async () => {

@@ -33,7 +33,7 @@ interface Request extends Sending {
 
 const first: Request = { path: '/orders/7?a=1&b=2', body: '{"item":"rocket","amount":1}' };
 
-forEachPlatform((platform) => {
+forEachPlatform('The fingerprint of a request', (platform) => {
   describe('A retry', () => {
     let app: IdempotentApp;
     beforeAll(async () => {

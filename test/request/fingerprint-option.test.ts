@@ -28,8 +28,8 @@ const fingerprints: Record<string, IdempotencyPolicy['fingerprint']> = {
 type Request = Sending & { query?: string };
 const order: Request = { body: '{"item":"rocket","sentAt":1}' };
 
-forEachPlatform((platform) => {
-  describe('With a fingerprint option', () => {
+forEachPlatform('The fingerprint option', (platform) => {
+  describe('With a function', () => {
     const routes = new PolicyRoutes(
       Object.fromEntries(
         Object.entries(fingerprints).map(([path, f]) => [path, { fingerprint: f }]),
@@ -85,7 +85,7 @@ forEachPlatform((platform) => {
       expect((await post('later', 'two-routes', order)).status).toBe(422);
     });
 
-    it('what the function throws is answered as any error of the application', async () => {
+    it('what it throws is answered like any error of the application', async () => {
       routes.answers(() => ({}));
       const answer = await post('refusing', 'refusing', order);
       expect(answer.status).toBe(400);

@@ -61,7 +61,7 @@ function twins(): Type[] {
   });
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Hosts', (platform) => {
   let app: IdempotentApp;
   beforeAll(async () => {
     app = await startIdempotentApp(platform, {
@@ -99,7 +99,7 @@ forEachPlatform((platform) => {
       expect(executions).toBe(1);
     });
 
-    it('is another key where keys are per endpoint', async () => {
+    it('is another key if keys are per endpoint', async () => {
       const a = await ask('a.example.com', 'own-keys', 'k');
       const b = await ask('b.example.com', 'own-keys', 'k');
       expect(a.json()).toEqual({ tenant: 'a', execution: 1 });
@@ -107,20 +107,20 @@ forEachPlatform((platform) => {
     });
   });
 
-  it('The port and the case of the host do not count', async () => {
+  it('are compared without port and case', async () => {
     await ask('a.example.com', 'orders', 'case');
     const replay = await ask('A.Example.com:8080', 'orders', 'case');
     expect(replay.headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('A host that is longer than hosts can be is no burden for the store', async () => {
+  it('that are longer than any valid host are accepted by the store', async () => {
     const host = `${'x'.repeat(5_000)}.example.com`;
     const answer = await ask(host, 'own-keys', 'long');
     expect(answer.status).toBe(201);
     expect((await ask(host, 'own-keys', 'long')).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('Where a controller is for every host, the host does not count', async () => {
+  it('are not compared if the controller is for every host', async () => {
     await ask('a.example.com', 'anywhere', 'any');
     const replay = await ask('b.example.com', 'anywhere', 'any');
     expect(replay.headers.get('idempotent-replayed')).toBe('true');

@@ -4,8 +4,8 @@ import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-ap
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 
-forEachPlatform((platform) => {
-  describe('With header: "PayPal-Request-Id"', () => {
+forEachPlatform('The name of the key header', (platform) => {
+  describe('with header: "PayPal-Request-Id"', () => {
     const routes = new PolicyRoutes({ orders: {} });
     let app: IdempotentApp;
     beforeAll(async () => {
@@ -16,7 +16,7 @@ forEachPlatform((platform) => {
     });
     afterAll(() => app.close());
 
-    it('the key is read from there, whatever the case', async () => {
+    it('is used to read the key, in any case', async () => {
       routes.answers((execution) => ({ execution }));
       await send(`${app.url}/orders`, { headers: { 'PAYPAL-REQUEST-ID': 'one' } });
       const retry = await send(`${app.url}/orders`, { headers: { 'paypal-request-id': 'one' } });
@@ -24,7 +24,7 @@ forEachPlatform((platform) => {
       expect(routes.executions).toBe(1);
     });
 
-    it('two lines of it are refused, and the error names it', async () => {
+    it('is in the error about two lines of it', async () => {
       const headers = { 'paypal-request-id': ['one', 'two'] };
       const answer = await send(`${app.url}/orders`, { headers });
       expect(answer.json()).toMatchObject({
@@ -33,7 +33,7 @@ forEachPlatform((platform) => {
       });
     });
 
-    it('another header is no key, and the error names the right one', async () => {
+    it('is in the error about a missing key', async () => {
       const answer = await send(`${app.url}/orders`, { key: 'one' });
       expect(answer.json()).toMatchObject({
         code: 'key_missing',

@@ -10,7 +10,7 @@ const VISIBLE = Array.from({ length: 0x7e - 0x20 }, (_, i) => String.fromCharCod
 );
 const quoted = (key: string) => `"${key.replace(/["\\]/g, '\\$&')}"`;
 
-forEachPlatform((platform) => {
+forEachPlatform('Values of keys', (platform) => {
   describe('A key', () => {
     const routes = new PolicyRoutes({ orders: {} });
     let app: IdempotentApp;
@@ -49,7 +49,7 @@ forEachPlatform((platform) => {
       expect(routes.executions).toBe(1);
     });
 
-    it('is not another one that differs in case', async () => {
+    it('differs from one in another case', async () => {
       routes.answers((execution) => ({ execution }));
       await send(`${app.url}/orders`, { key: 'case' });
       const other = await send(`${app.url}/orders`, { key: 'CASE' });

@@ -34,7 +34,7 @@ const refused: [string, string | string[]][] = [
   ['an escape that does not exist', '"on\\e"'],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Refused keys', (platform) => {
   describe('A key is refused', () => {
     const routes = new PolicyRoutes({ orders: {}, optional: { required: false } });
     let app: IdempotentApp;
@@ -63,7 +63,7 @@ forEachPlatform((platform) => {
     });
 
     it.each([0x00, 0x01, 0x08, 0x0b, 0x0c, 0x1f, 0x7f])(
-      'with the control character %i, by us or by the HTTP parser before us',
+      'with the control character %i, by the library or by the HTTP parser before it',
       async (code) => {
         const key = `one${String.fromCharCode(code)}two`;
         const answer = await sendRaw(app.url, [

@@ -12,7 +12,7 @@ const absent: [string, { headers?: Record<string, string | string[]> }][] = [
   ['with two empty lines', { headers: { 'idempotency-key': ['', ''] } }],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Missing keys', (platform) => {
   describe('A request', () => {
     const routes = new PolicyRoutes({ orders: {}, optional: { required: false } });
     let app: IdempotentApp;
@@ -22,7 +22,7 @@ forEachPlatform((platform) => {
     afterAll(() => app.close());
 
     describe.each(absent)('%s', (_, request) => {
-      it('is refused where a key is required', async () => {
+      it('is refused if a key is required', async () => {
         routes.answers(() => ({}));
         const answer = await send(`${app.url}/orders`, request);
         expect(answer.status).toBe(400);
@@ -34,7 +34,7 @@ forEachPlatform((platform) => {
         expect(routes.executions).toBe(0);
       });
 
-      it('passes untouched where it is not', async () => {
+      it('passes unchanged if no key is required', async () => {
         routes.answers((execution) => ({ execution }));
         await send(`${app.url}/optional`, request);
         const second = await send(`${app.url}/optional`, request);

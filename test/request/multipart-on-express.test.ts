@@ -54,6 +54,7 @@ const otherField = { ...upload, fields: { amount: '2', item: 'rocket' } };
 const otherFile = { ...upload, file: 'other bytes' };
 
 forEachPlatform(
+  'Multipart forms',
   (platform) => {
     describe('A form with a file', () => {
       let app: IdempotentApp;
@@ -80,17 +81,17 @@ forEachPlatform(
         },
       );
 
-      it('is not compared where it is parsed only after the key was checked', async () => {
+      it('is not compared if it is parsed after the key was checked', async () => {
         expect(await sendTwice('checked-first', otherField)).toBe('replayed');
         expect(await sendTwice('checked-first', otherFile)).toBe('replayed');
       });
 
-      it('is compared by its fields where it is parsed before', async () => {
+      it('is compared by its fields if it is parsed before', async () => {
         expect(await sendTwice('parsed-first', otherField)).toBe(422);
         expect(await sendTwice('parsed-first', otherFile)).toBe('replayed');
       });
 
-      it('is compared by its bytes as well where the fingerprint option says so', async () => {
+      it('is compared by its bytes as well if the fingerprint option says so', async () => {
         expect(await sendTwice('with-file', otherField)).toBe(422);
         expect(await sendTwice('with-file', otherFile)).toBe(422);
       });

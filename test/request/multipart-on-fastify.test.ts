@@ -42,6 +42,7 @@ const otherField = { ...upload, fields: { amount: '2', item: 'rocket' } };
 const otherFile = { ...upload, file: 'other bytes' };
 
 forEachPlatform(
+  'Multipart forms',
   (platform) => {
     describe('A form', () => {
       let app: IdempotentApp;
@@ -71,20 +72,20 @@ forEachPlatform(
       }
 
       it.each<Parser>(['leftToTheHandler', 'streamAsBody'])(
-        'is not compared where the handler reads it (%s)',
+        'is not compared if the handler reads it (%s)',
         async (parser) => {
           expect(await sendTwice(parser, upload)).toBe('replayed');
           expect(await sendTwice(parser, otherField)).toBe('replayed');
         },
       );
 
-      it('is compared by what the parser made of it, without the boundary', async () => {
+      it('is compared by the parsed fields, without the boundary', async () => {
         expect(await sendTwice('fieldsAsBody', upload)).toBe('replayed');
         expect(await sendTwice('fieldsAsBody', otherFile)).toBe('replayed');
         expect(await sendTwice('fieldsAsBody', otherField)).toBe(422);
       });
 
-      it('is compared byte for byte where the parser leaves the bytes', async () => {
+      it('is compared byte for byte if the parser keeps the bytes', async () => {
         expect(await sendTwice('bytesAsBody', upload, 'one')).toBe('replayed');
         expect(await sendTwice('bytesAsBody', otherFile, 'one')).toBe(422);
       });

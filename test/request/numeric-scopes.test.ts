@@ -4,7 +4,7 @@ import { keyRow, startIdempotentApp, type IdempotentApp } from '../support/idemp
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Numeric scopes', (platform) => {
   describe('A scope that is a number', () => {
     const routes = new PolicyRoutes({ orders: {} });
     let id: string | number | bigint;

@@ -39,7 +39,7 @@ const odd: [string, string][] = [
   ['an emoji', '{"🚀":"🚀"}'],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Unusual JSON', (platform) => {
   describe('JSON with', () => {
     const routes = new PolicyRoutes({ orders: {}, optional: { required: false } });
     let app: IdempotentApp;
@@ -81,7 +81,7 @@ forEachPlatform((platform) => {
       expect(routes.executions).toBe(first.status === 201 ? 1 : 0);
     });
 
-    it('members named __proto__ that differ is not the same', async () => {
+    it('members named __proto__ that differ has another fingerprint', async () => {
       routes.answers((execution) => ({ execution }));
       const key = 'prototypes';
       const first = await send(`${app.url}/orders`, { key, body: '{"__proto__":{"a":1}}' });

@@ -13,7 +13,7 @@ const refusals: [string, number, string, Sending][] = [
   ['scope_missing', 403, 'The caller of the request is not known', { key: 'k' }],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Refused requests', (platform) => {
   function startWith(dialect: Dialect): () => IdempotentApp {
     let app: IdempotentApp;
     beforeAll(async () => {
@@ -27,7 +27,7 @@ forEachPlatform((platform) => {
     return () => app;
   }
 
-  describe('A request that cannot be processed gets a problem document', () => {
+  describe('get a problem document', () => {
     const app = startWith('ietf');
 
     it.each(refusals)('%s', async (code, status, title, request) => {
@@ -48,7 +48,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  describe("and in Stripe's dialect an error object", () => {
+  describe("get an error object in Stripe's dialect", () => {
     const app = startWith('stripe');
 
     it.each(refusals)('%s', async (code, status, title, request) => {

@@ -21,8 +21,8 @@ class UnauthorizedFilter implements ExceptionFilter {
   }
 }
 
-forEachPlatform((platform) => {
-  it("What the scope function throws goes through the application's filters, and leaves no key", async () => {
+forEachPlatform('Errors of the scope function', (platform) => {
+  it("go through the application's filters, and leave no key", async () => {
     const routes = new PolicyRoutes({ orders: {} });
     routes.answers((execution) => ({ execution }));
     const app = await startIdempotentApp(platform, {

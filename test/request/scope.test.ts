@@ -55,7 +55,7 @@ const scopes: [string, ScopeOption, string][] = [
   ],
 ];
 
-forEachPlatform((platform) => {
+forEachPlatform('Scopes', (platform) => {
   describe.each(scopes)('A scope from %s', (_, scope, stored) => {
     let app: IdempotentApp;
     beforeAll(async () => {
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
     const order = (token: string, key: string) =>
       send(`${app.url}/orders`, { key, headers: { authorization: `Bearer ${token}` } });
 
-    it('gives each caller keys of their own', async () => {
+    it('gives each caller separate keys', async () => {
       await order('token-of-ada-1', 'same');
       const other = await order('token-of-bob-1', 'same');
       expect(other.json()).toEqual({ execution: 2 });
@@ -83,7 +83,7 @@ forEachPlatform((platform) => {
       expect(row).toEqual({ scope: stored });
     });
 
-    it('stays the same when the caller comes with a refreshed token', async () => {
+    it('stays the same when the caller has a refreshed token', async () => {
       const first = await order('token-of-ada-1', 'refreshed');
       const retry = await order('token-of-ada-2', 'refreshed');
       expect(retry.body).toEqual(first.body);
@@ -92,7 +92,7 @@ forEachPlatform((platform) => {
     });
   });
 
-  it("scope: 'global' puts all callers into one", async () => {
+  it("are one for all callers with scope: 'global'", async () => {
     executions = 0;
     const app = await startIdempotentApp(platform, { controllers: [OrdersController] });
     for (const caller of ['ada', 'bob']) {

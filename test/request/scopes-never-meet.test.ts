@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp } from '../support/idempotent-app.js';
-import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { reservationOf } from '../support/key-store.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
+import { useKeyStore } from '../support/use-key-store.js';
 
 /** What joins, quotes, escapes, folds or normalises elsewhere. */
 const TRICKY = ['a', 'A', ':', '|', '/', '"', "'", '\\', '%', '_', ',', '{', '}', '~', '0'];
@@ -16,19 +16,10 @@ const scope = fc.string({
   maxLength: 3,
 });
 
-describe('Two scopes never meet', () => {
-  let database: TestDatabase;
-  let keys: OpenKeyStore;
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    keys = await openKeyStore(database.url);
-  });
-  afterAll(async () => {
-    await keys.close();
-    await database.drop();
-  });
+describe('Two scopes', () => {
+  const { database, keys } = useKeyStore();
 
-  it('whatever characters they and their keys contain', async () => {
+  it('never share a key, whatever characters they contain', async () => {
     const taken = new Map<string, string>();
 
     const claim = async (owner: { scope: string; key: string }) => {
@@ -60,8 +51,8 @@ describe('Two scopes never meet', () => {
   });
 });
 
-forEachPlatform((platform) => {
-  it('Scopes and keys that read the same when joined are told apart', async () => {
+forEachPlatform('Scopes and keys', (platform) => {
+  it('that are equal when joined are separate', async () => {
     const routes = new PolicyRoutes({ orders: {} });
     routes.answers((execution) => ({ execution }));
     const app = await startIdempotentApp(platform, {

@@ -23,8 +23,8 @@ const refused: [string, unknown, string][] = [
   ['more than an index can hold', 'a'.repeat(1_001), 'a string of 1001 bytes'],
 ];
 
-forEachPlatform((platform) => {
-  describe('A request is refused before the handler', () => {
+forEachPlatform('Refused scopes', (platform) => {
+  describe('A request', () => {
     const routes = new PolicyRoutes({ orders: {} });
     const logger = recordingLogger();
     let scope: unknown;
@@ -41,21 +41,24 @@ forEachPlatform((platform) => {
       logger.errors.length = 0;
     });
 
-    it.each(refused)('where the scope is %s, with a hint in the log', async (_, value, hint) => {
-      scope = value;
-      const answer = await send(`${app.url}/orders`, { key: 'k' });
+    it.each(refused)(
+      'is refused before the handler if the scope is %s, with a hint in the log',
+      async (_, value, hint) => {
+        scope = value;
+        const answer = await send(`${app.url}/orders`, { key: 'k' });
 
-      expect(answer.status).toBe(403);
-      expect(answer.json()).toMatchObject({ code: 'scope_missing', retryable: false });
-      expect(routes.executions).toBe(0);
-      expect(await app.database.query('SELECT * FROM idempotency_keys')).toEqual([]);
-      expect(logger.errors).toEqual([expect.stringContaining(`scope option returned ${hint}`)]);
-      expect(logger.errors[0]).toContain('for PolicyController.');
-      expect(logger.errors[0]).toContain("scope: 'global'");
-      expect(logger.errors[0]).not.toContain('secret');
-    });
+        expect(answer.status).toBe(403);
+        expect(answer.json()).toMatchObject({ code: 'scope_missing', retryable: false });
+        expect(routes.executions).toBe(0);
+        expect(await app.database.query('SELECT * FROM idempotency_keys')).toEqual([]);
+        expect(logger.errors).toEqual([expect.stringContaining(`scope option returned ${hint}`)]);
+        expect(logger.errors[0]).toContain('for PolicyController.');
+        expect(logger.errors[0]).toContain("scope: 'global'");
+        expect(logger.errors[0]).not.toContain('secret');
+      },
+    );
 
-    it('and runs where it is the longest one that fits, beside the longest key', async () => {
+    it('runs with the longest scope that fits and the longest key', async () => {
       // Bytes count, and random ones, because PostgreSQL may compress what repeats.
       const letters = Array.from({ length: 500 }, (_, i) => String.fromCodePoint(0x100 + i * 3));
       scope = letters.join('');

@@ -25,7 +25,7 @@ class StubbornFilter implements ExceptionFilter {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Early answers', (platform) => {
   describe('An answer that is sent before the handler has ended', () => {
     const gate = barrier();
 
@@ -97,7 +97,7 @@ forEachPlatform((platform) => {
       );
     });
 
-    it('is neither recorded nor sent before that end', async () => {
+    it('is neither recorded nor sent before the handler ends', async () => {
       let received = false;
       const answer = ask('more-work').finally(() => (received = true));
       await gate.arrived();
@@ -130,7 +130,7 @@ forEachPlatform((platform) => {
       ['callbacks', 'ab'],
       ['finish', 'sent'],
       ['returns-the-reply', 'sent'],
-    ])('does not keep a handler waiting for itself (%s)', async (path, text) => {
+    ])('does not make a handler wait for itself (%s)', async (path, text) => {
       expect((await ask(path)).text).toBe(text);
       expect((await ask(path)).text).toBe(text);
       expect(recorder.observed.get(path)).toHaveLength(1);

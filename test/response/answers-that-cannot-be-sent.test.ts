@@ -33,7 +33,7 @@ class Handlers {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Answers that cannot be sent', (platform) => {
   describe('An answer that cannot be sent', () => {
     const recorder = new Recorder();
     let server: TestApp;
@@ -43,7 +43,7 @@ forEachPlatform((platform) => {
     });
 
     it.each(['header', 'status', 'circle', 'chunk'])(
-      'is not what is recorded, but the error that takes its place (%s)',
+      'is replaced by an error, and the error is recorded (%s)',
       async (path) => {
         const first = await send(`${server.url}/${path}`, { key: path });
         const replay = await send(`${server.url}/${path}`, { key: path });

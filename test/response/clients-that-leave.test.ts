@@ -32,7 +32,7 @@ const left = async (incoming: AnyRequest) => {
 let gate: Barrier;
 let destroyed: Promise<unknown>;
 
-/** Gives one chunk and then waits for ever. */
+/** Gives one chunk and then waits forever. */
 function stuckStream(chunk = 'some'): Readable {
   const stream = new Readable({ read: () => undefined });
   stream.push(chunk);
@@ -119,7 +119,7 @@ class Handlers {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Clients that leave', (platform) => {
   async function start(recorder: Recorder): Promise<TestApp> {
     const module = { controllers: [Handlers], providers: [recorder.interceptor()] };
     return platform.start(module, { logger: false });
@@ -154,7 +154,7 @@ forEachPlatform((platform) => {
       ['object', 201, '{"made":"anyway"}'],
       ['exception', 409, 'taken'],
       ['res-send', 202, 'late'],
-    ])('finds it on its return (%s)', async (path, status, text) => {
+    ])('gets it when it returns (%s)', async (path, status, text) => {
       await askAndLeave(server, path);
       const observed = await recorder.recorded(path);
       expect(observed.status).toBe(status);
@@ -189,7 +189,7 @@ forEachPlatform((platform) => {
       await expect(destroyed).resolves.toEqual([]);
     });
 
-    it('is not read any further when it was too large to wait for', async () => {
+    it('is not read any further if it was too large to hold', async () => {
       const options = { method: 'POST', agent: false, headers: { 'idempotency-key': 'large' } };
       const client = request(`${server.url}/large-file`, options).end();
       await once(client, 'response');

@@ -27,8 +27,8 @@ class Users {
 
 const serializer = { provide: APP_INTERCEPTOR, useClass: ClassSerializerInterceptor };
 
-forEachPlatform((platform) => {
-  describe.each(['outside', 'inside'])('With the serializer %s of the recorder', (place) => {
+forEachPlatform('Excluded fields', (platform) => {
+  describe.each(['outside', 'inside'])('with the serializer %s of the recorder', (place) => {
     const recorder = new Recorder();
     let server: TestApp;
     beforeAll(async () => {
@@ -37,7 +37,7 @@ forEachPlatform((platform) => {
       server = await platform.start({ controllers: [Users], providers });
     });
 
-    it('excluded fields appear neither in the answer, nor in the record, nor in the replay', async () => {
+    it('are neither in the answer, nor in the record, nor in the replay', async () => {
       const first = await send(`${server.url}/user`, { key: 'k' });
       const replay = await send(`${server.url}/user`, { key: 'k' });
       const recorded = recorder.answers.get('k')!.body.toString();

@@ -43,8 +43,8 @@ class Orders {
   }
 }
 
-forEachPlatform((platform) => {
-  describe('A replay that an outer interceptor fails on', () => {
+forEachPlatform('Failing outer interceptors', (platform) => {
+  describe('A replay on which an outer interceptor fails', () => {
     const recorder = new Recorder();
     let server: TestApp;
     beforeAll(async () => {
@@ -68,7 +68,7 @@ forEachPlatform((platform) => {
 
     // Large enough to be still on its way when the error comes.
     const body = Buffer.from(randomBytes(4_000_000).toString('hex'));
-    it.each(['at once', 'midway'])('reaches the client all the same (%s)', async (moment) => {
+    it.each(['at once', 'midway'])('still reaches the client (%s)', async (moment) => {
       const answer = { status: 200, headers: { 'content-type': 'text/plain' }, body };
       recorder.answers.set('large', answer);
       const headers = { 'x-fail': moment, 'accept-encoding': 'gzip' };

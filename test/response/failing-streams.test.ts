@@ -45,7 +45,7 @@ class Handlers {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Failing streams', (platform) => {
   const recorder = new Recorder();
   let server: TestApp;
   beforeAll(async () => {
@@ -73,7 +73,7 @@ forEachPlatform((platform) => {
 
   describe('A stream that fails midway', () => {
     it.each(['file/midway', 'generator/midway', 'raw/midway'])(
-      'is cut, and observed without its body (%s)',
+      'is cut off, and observed without its body (%s)',
       async (path) => {
         await expect(ask(path, path)).rejects.toThrow(/hang up|aborted|ECONNRESET/);
         const observed = await recorder.recorded(path);

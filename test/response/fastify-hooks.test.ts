@@ -45,7 +45,7 @@ describe("The application's own hooks, on fastify", () => {
   });
   afterAll(() => app.close());
 
-  it('are part of the answer, once, if they come before ours', async () => {
+  it('are part of the answer, once, if they run before ours', async () => {
     const first = await send(`${url}/object`, { key: 'before' });
     const replay = await send(`${url}/object`, { key: 'before' });
     expect(first.text).toBe('{"id":1,"wrapped":1}');
@@ -56,7 +56,7 @@ describe("The application's own hooks, on fastify", () => {
     }
   });
 
-  it('are answered with their error if they fail after ours, and a retry with the record', async () => {
+  it('that fail after ours are answered with their error, and a retry with the record', async () => {
     for (const time of ['first', 'replay']) {
       failing = 'after';
       const answer = await send(`${url}/object`, { key: 'after' });

@@ -35,7 +35,7 @@ async function compress(name: PlatformName, app: INestApplication): Promise<void
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Replays', (platform) => {
   describe.each([false, true])('with compression: %s', (compressed) => {
     const recorder = new Recorder();
     let server: TestApp;
@@ -59,7 +59,7 @@ forEachPlatform((platform) => {
 
     const wrappings = [{ wrapped: false }, { wrapped: true }];
     describe.each(wrappings)('and an outer mapping interceptor: $wrapped', ({ wrapped }) => {
-      it.each(Object.keys(KINDS))('%s is replayed as it was first answered', async (kind) => {
+      it.each(Object.keys(KINDS))('equal the first answer: %s', async (kind) => {
         const key = `${kind} ${wrapped}`;
         const ask = async (askKey?: string) => {
           const headers = {
@@ -88,7 +88,7 @@ forEachPlatform((platform) => {
       });
     });
 
-    it('compresses exactly if it is asked to', async () => {
+    it('are compressed only on request', async () => {
       const headers = { 'accept-encoding': 'gzip' };
       for (const kind of ['object', 'file']) {
         for (const time of ['first', 'replay']) {
@@ -103,7 +103,7 @@ forEachPlatform((platform) => {
       }
     });
 
-    it('never replays a cookie', async () => {
+    it('never contain a cookie', async () => {
       const first = await send(`${server.url}/web-response`, { key: 'cookie' });
       const replay = await send(`${server.url}/web-response`, { key: 'cookie' });
       expect(first.headers.getSetCookie()).toEqual(['session=secret']);

@@ -54,7 +54,7 @@ class Source extends Readable {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Large bodies', (platform) => {
   describe.each([false, true])('A body above the limit, with compression: %s', (compressed) => {
     let source: Source;
     let raw: ServerResponse;
@@ -131,7 +131,7 @@ forEachPlatform((platform) => {
       expect(recorder.observed.get('json')).toMatchObject([{ status: 201, body: undefined }]);
     });
 
-    it('starts right above the limit', async () => {
+    it('is one byte longer than the limit at least', async () => {
       recording = barrier();
       recording.open();
       const overhead = JSON.stringify({ text: '' }).length;
@@ -152,7 +152,7 @@ forEachPlatform((platform) => {
     });
 
     it.each(['file', 'raw-after-the-end'])(
-      'flows as fast as the client reads it (%s)',
+      'is sent as fast as the client reads it (%s)',
       async (path) => {
         recording = barrier();
         recording.open();
@@ -165,7 +165,7 @@ forEachPlatform((platform) => {
       },
     );
 
-    it('goes on in small pieces too', async () => {
+    it('may be sent in small pieces', async () => {
       recording = barrier();
       const answer = ask('small-pieces', 'small');
       await recording.arrived();
@@ -177,7 +177,7 @@ forEachPlatform((platform) => {
       expect(text).toBe(PIECES.join(''));
     });
 
-    it('does not keep a handler waiting for itself', async () => {
+    it('does not make a handler wait for itself', async () => {
       recording = barrier();
       recording.open();
       const incoming = await ask('waits-for-its-stream', 'pipeline');

@@ -41,7 +41,7 @@ function session(_request: IncomingMessage, response: ServerResponse, next: () =
   next();
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('Deferring middleware', (platform) => {
   describe('Middleware that ends a response later', () => {
     const recorder = new Recorder();
     const replacing = new Recorder({
@@ -61,7 +61,7 @@ forEachPlatform((platform) => {
       [server, refusing] = await Promise.all([start(recorder), start(replacing)]);
     });
 
-    it.each(['object', 'empty', 'no-content'])('sees to every answer: %s', async (path) => {
+    it.each(['object', 'empty', 'no-content'])('ends every answer: %s', async (path) => {
       const first = await send(`${server.url}/${path}`, { key: path });
       const firstVisit = visits;
       const replay = await send(`${server.url}/${path}`, { key: path });
@@ -72,7 +72,7 @@ forEachPlatform((platform) => {
       expect(recorder.observed.get(path)![0]!.headers).not.toHaveProperty('set-cookie');
     });
 
-    it.each(['object', 'empty', 'no-content'])('and to a replaced one: %s', async (path) => {
+    it.each(['object', 'empty', 'no-content'])('ends a replaced answer: %s', async (path) => {
       const answer = await send(`${refusing.url}/${path}`, { key: path });
       expect(answer.status).toBe(503);
       expect(answer.text).toBe('no');

@@ -7,7 +7,7 @@ import { forEachPlatform, type TestApp } from '../support/platforms.js';
 import { KINDS, KindsOfAnswers } from './kinds-of-answers.controller.js';
 import { Recorder } from './recorder.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Recorded before sent', (platform) => {
   describe('Before the answer is recorded', () => {
     let gate: Barrier;
     const recorder = new Recorder({
@@ -24,7 +24,7 @@ forEachPlatform((platform) => {
       );
     });
 
-    it.each(Object.keys(KINDS))('no byte of %s has left', async (kind) => {
+    it.each(Object.keys(KINDS))('no byte of it is sent: %s', async (kind) => {
       gate = barrier();
       const { port, host } = new URL(server.url);
       const socket = connect(Number(port), '127.0.0.1');

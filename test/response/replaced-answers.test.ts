@@ -83,7 +83,7 @@ const paths = Reflect.ownKeys(Handlers.prototype)
   .filter((name) => name !== 'constructor')
   .map((name) => Reflect.getMetadata('path', Reflect.get(Handlers.prototype, name)) as string);
 
-forEachPlatform((platform) => {
+forEachPlatform('Replaced answers', (platform) => {
   describe('An answer that is replaced', () => {
     const body = Buffer.from('{"code":"store_unavailable"}');
     const headers = { 'content-type': 'application/problem+json', 'retry-after': '7' };
@@ -109,7 +109,7 @@ forEachPlatform((platform) => {
       );
     });
 
-    it.each(paths)('leaves nothing of itself behind (%s)', async (path) => {
+    it.each(paths)('leaves no part of itself behind (%s)', async (path) => {
       status = 503;
       const answer = await send(`${server.url}/${path}`, { key: path });
       expect(answer.status).toBe(503);
@@ -127,7 +127,7 @@ forEachPlatform((platform) => {
       expect(recorder.observed.get(path)).toHaveLength(1);
     });
 
-    it.each(paths)('leaves its surroundings as they were (%s)', async (path) => {
+    it.each(paths)('does not affect headers that others have set (%s)', async (path) => {
       status = 503;
       const answer = await send(`${server.url}/${path}`, { key: path });
       expect(answer.headers.get('x-request-id')).toBe('r1');

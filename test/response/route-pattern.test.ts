@@ -4,7 +4,7 @@ import { send } from '../support/http.js';
 import { forEachPlatform, type TestApp } from '../support/platforms.js';
 import { Recorder } from './recorder.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Route patterns', (platform) => {
   describe('The pattern of a route', () => {
     const recorder = new Recorder();
 

@@ -95,8 +95,8 @@ class SilentLogger implements LoggerService {
   }
 }
 
-forEachPlatform((platform) => {
-  describe('An answer of our own', () => {
+forEachPlatform('Answers of the library', (platform) => {
+  describe('An answer of the library', () => {
     const recorder = new Recorder();
     const logger = new SilentLogger();
     let server: TestApp;
@@ -191,7 +191,7 @@ forEachPlatform((platform) => {
       expect(answer.body).toEqual(body);
     });
 
-    it('is given on rendered routes as on the first time', async () => {
+    it('is sent on rendered routes as the first time', async () => {
       const first = await send(`${server.url}/render`, { key: 'rendered' });
       const replay = await send(`${server.url}/render`, { key: 'rendered' });
       expect(first.text).toBe('Hello Ada');

@@ -36,14 +36,14 @@ describe('The reconciler of a charge', () => {
     });
   });
 
-  it('takes a declined charge for one that never happened', async () => {
+  it('reports a declined charge as not executed', async () => {
     const idempotencyKey = randomUUID();
     const broke = { ...CHARGE, card: 'card_declined' };
     await expect(payments.charge(broke, { idempotencyKey, signal })).rejects.toThrow('declined');
     expect(await lookUp(idempotencyKey)).toEqual({ outcome: 'not_executed' });
   });
 
-  it('does not take "not found" for "no" while the provider may still be busy with it', async () => {
+  it('does not report "not found" as not executed while the provider may still process the charge', async () => {
     const idempotencyKey = randomUUID();
     await provider.control.next('hold_before');
     const late = payments.charge(CHARGE, { idempotencyKey, signal });
@@ -55,12 +55,12 @@ describe('The reconciler of a charge', () => {
     expect(await lookUp(idempotencyKey)).toMatchObject({ outcome: 'executed', result: { id } });
   });
 
-  it('takes "not found" for "no" when no charge can take that long', async () => {
+  it('reports "not found" as not executed when no charge can take that long', async () => {
     const yesterday = new Date(Date.now() - 24 * 3_600_000);
     expect(await lookUp(randomUUID(), yesterday)).toEqual({ outcome: 'not_executed' });
   });
 
-  it('says nothing about a charge when the provider does not answer', async () => {
+  it('reports nothing when the provider does not answer', async () => {
     const unreachable = new PaymentClient({ url: 'http://127.0.0.1:9', timeoutMs: 30_000 });
     await expect(unreachable.findCharge(randomUUID())).rejects.toThrow('fetch failed');
   });

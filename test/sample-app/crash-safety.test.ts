@@ -10,14 +10,14 @@ const REQUEST = {
   body: { origin: 'earth', target: 'moon' },
 };
 
-forEachPlatform((platform) => {
+forEachPlatform('Crash safety of Rocket Rides', (platform) => {
   let sample: RocketRides;
   beforeAll(async () => {
     sample = await startRocketRides(platform, { maintenance: false });
   });
   afterAll(() => sample.close());
 
-  it('a ride survives a crash at every point', async () => {
+  it('holds for a ride at every fault point', async () => {
     const traces = new Map<string, Traces>();
     const { runs } = await verifyCrashSafety(sample.app, REQUEST, {
       unknown: 'fail',
@@ -36,7 +36,7 @@ forEachPlatform((platform) => {
     expect(total.charges).toBe(total.rides);
   });
 
-  it('a declined ride is declined after a crash at every point', async () => {
+  it('holds for a declined ride at every fault point', async () => {
     const request = { ...REQUEST, body: { ...REQUEST.body, card: 'card_declined' } };
     const { runs } = await verifyCrashSafety(sample.app, request, { unknown: 'fail' });
     expect(new Set(runs.map(({ answer }) => answer!.status))).toEqual(new Set([402]));

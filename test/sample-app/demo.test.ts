@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { isAlive } from '../../sample-app/database/is-alive.mjs';
 
 describe.each([['express'], ['fastify']])('The demo on %s', (platform) => {
-  it('tells the whole story, every expectation holds, and no process is left', async () => {
+  it('runs to its end, every expectation holds, and no process is left', async () => {
     const demo = join(process.env['TEST_BUILD'] ?? '', 'sample-app', 'demo', 'main.js');
     const child = spawn(process.execPath, [demo, `--${platform}`], {
       env: { ...process.env, DATABASE_URL: process.env['TEST_SERVER_URL'] },
@@ -24,7 +24,7 @@ describe.each([['express'], ['fastify']])('The demo on %s', (platform) => {
     const pids = [...output.matchAll(/process(?: of the app:)? (\d+)/g)].map(([, pid]) =>
       Number(pid),
     );
-    expect(pids).toHaveLength(3); // the app, the provider, and the app that goes on after kill -9
+    expect(pids).toHaveLength(3); // the app, the provider, and the app that continues after kill -9
     expect(pids.filter(isAlive)).toEqual([]);
   });
 });

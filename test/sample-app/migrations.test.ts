@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const ENTITIES = [...idempotencyEntities, AuditRecord, Ride, Tip];
 
-describe("The sample's migrations", () => {
+describe('The migrations of the sample app', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   beforeAll(async () => {
@@ -23,12 +23,12 @@ describe("The sample's migrations", () => {
     await database.drop();
   });
 
-  it('make exactly the tables that the entities describe', async () => {
+  it('create exactly the tables that the entities describe', async () => {
     const missing = await dataSource.driver.createSchemaBuilder().log();
     expect(missing.upQueries.map(({ query }) => query)).toEqual([]);
   });
 
-  it('let a key be removed whose ride stays', async () => {
+  it('let a key be removed without its ride', async () => {
     await database.query(
       `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until)
        VALUES ('ada', 'k', '\\x00', gen_random_uuid(), now())`,

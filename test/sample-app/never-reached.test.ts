@@ -49,7 +49,7 @@ describe('A call that failed', () => {
     server.close();
   });
 
-  it('tells nothing where the error is of another kind', () => {
+  it('proves nothing if the error is of another kind', () => {
     expect(neverReached(new TypeError('a bug'))).toBe(false);
     expect(neverReached(undefined)).toBe(false);
   });

@@ -49,7 +49,7 @@ describe("The payment provider's ledger", () => {
     expect(await new RemoteControl(next.url).charges()).toHaveLength(1);
   });
 
-  it('drops a line that a crash cut off, and goes on behind the last whole one', async () => {
+  it('drops a line that a crash cut off, and continues after the last complete one', async () => {
     const ledger = join(folder, 'torn.jsonl');
     const first = await start(ledger);
     await send(`${first.url}/charges`, { key: 'whole', body: CHARGE });

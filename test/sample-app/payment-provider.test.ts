@@ -42,7 +42,7 @@ describe('The payment provider', () => {
     expect(await control.charges()).toHaveLength(before + 1);
   });
 
-  it('refuses a key that comes with another request, and books nothing', async () => {
+  it('refuses a key with another request, and books nothing', async () => {
     const key = randomUUID();
     await charge(key);
     const other = await charge(key, { ...CHARGE, amount: 1 });
@@ -67,7 +67,7 @@ describe('The payment provider', () => {
     expect(await control.charges()).toHaveLength(before);
   });
 
-  it('declines a card without money, on each retry too', async () => {
+  it('declines a card without money, on each retry as well', async () => {
     const key = randomUUID();
     const body = { ...CHARGE, card: 'card_declined' };
     const first = await charge(key, body);
@@ -123,7 +123,7 @@ describe('The payment provider', () => {
     expect((await charge(key)).status).toBe(201);
   });
 
-  it('holds a request before charging, and carries it out when released, client or not', async () => {
+  it('holds a request before charging, and completes it when released, even without a client', async () => {
     const key = randomUUID();
     await control.next('hold_before');
     const client = new AbortController();
@@ -148,7 +148,7 @@ describe('The payment provider', () => {
     expect((await answer).json().id).toBe(held?.bookedAs);
   });
 
-  it('behaves as it was told, request by request, then normally again', async () => {
+  it('follows its instructions request by request, then behaves normally again', async () => {
     await control.next('error_after', 'normal', 'decline');
     const statuses = [];
     for (let i = 0; i < 4; i += 1) statuses.push((await charge(randomUUID())).status);
@@ -160,7 +160,7 @@ describe('The payment provider', () => {
     expect(answer.status).toBe(400);
   });
 
-  it('transfers each time it is asked, because transfers know no keys', async () => {
+  it('transfers each time it is asked, because transfers have no keys', async () => {
     const before = (await control.transfers()).length;
     const key = randomUUID();
     for (let i = 0; i < 2; i += 1) {
@@ -193,7 +193,7 @@ describe('The payment provider', () => {
       expect((await receipt(key, body)).status).toBe(400);
     });
 
-    it('behaves as it was told for receipts, and not as for payments', async () => {
+    it('follows the instructions for receipts, and not those for payments', async () => {
       const key = randomUUID();
       await control.next('decline');
       await control.nextReceipts('error_after');

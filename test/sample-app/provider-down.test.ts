@@ -5,7 +5,7 @@ import { startRocketRides, type RocketRides } from './rocket-rides.js';
 const RIDE = { key: 'ride', body: { origin: 'earth', target: 'moon' } };
 const TIP = { key: 'tip', body: { amount: 300 } };
 
-forEachPlatform((platform) => {
+forEachPlatform('Rocket Rides', (platform) => {
   describe('While the payment provider is down', () => {
     let sample: RocketRides;
     let tips: string;
@@ -33,7 +33,7 @@ forEachPlatform((platform) => {
         { status: 'failed_retryable', name: 'ride_created', state: 'finished' },
         { status: 'failed_retryable', name: 'charge_created', state: 'withdrawn' },
       ]);
-      // Not even where a doubt would be for ever.
+      // Not even where a doubt would last forever.
       expect((await sample.post(tips, TIP)).status).toBe(502);
       expect(await phases('tip')).toEqual([
         { status: 'failed_retryable', name: 'tip_transferred', state: 'withdrawn' },

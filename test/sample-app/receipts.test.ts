@@ -6,7 +6,7 @@ import { startRocketRides, type RocketRides } from './rocket-rides.js';
 
 const RIDE = { origin: 'earth', target: 'moon' };
 
-forEachPlatform((platform) => {
+forEachPlatform('Rocket Rides', (platform) => {
   describe('The receipt of a ride', () => {
     let sample: RocketRides;
     beforeAll(async () => {
@@ -42,7 +42,7 @@ forEachPlatform((platform) => {
       },
     );
 
-    it('is sent by another process where this one leaves it alone', async () => {
+    it('is sent by another process if this one does not deliver receipts', async () => {
       const web = await startRocketRides(platform, { maintenance: false });
       const ride = await web.post('/rides', { key: 'web', body: RIDE });
       expect(ride.status).toBe(201);

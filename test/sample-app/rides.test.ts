@@ -7,7 +7,7 @@ import { startRocketRides, type RocketRides } from './rocket-rides.js';
 
 const RIDE = { origin: 'earth', target: 'moon' };
 
-forEachPlatform((platform) => {
+forEachPlatform('Rocket Rides', (platform) => {
   describe('A ride', () => {
     let sample: RocketRides;
     beforeAll(async () => {
@@ -77,7 +77,7 @@ forEachPlatform((platform) => {
       expect(await receiptsFor(first.json().id)).toHaveLength(1);
     });
 
-    it('belongs to its user: the same key of another one is another ride', async () => {
+    it('belongs to its user: the same key of another user is another ride', async () => {
       const ada = await sample.post('/rides', { key: 'shared', body: RIDE });
       const grace = await sample.post('/rides', {
         key: 'shared',
@@ -103,7 +103,7 @@ forEachPlatform((platform) => {
       expect(await rides()).toEqual(before);
     });
 
-    it('is not begun with an invalid body, whose key may be used again', async () => {
+    it('is not started with an invalid body, whose key may be used again', async () => {
       const invalid = { origin: 'earth', target: 'the sun' };
       const refused = await sample.post('/rides', { key: 'corrected', body: invalid });
       expect(refused.status).toBe(400);
@@ -111,7 +111,7 @@ forEachPlatform((platform) => {
       expect(corrected.status).toBe(201);
     });
 
-    it('with a declined card ends in 402 for good, and stays on record without a charge', async () => {
+    it('with a declined card gets a final 402, and stays on record without a charge', async () => {
       const request = { key: 'broke', body: { ...RIDE, card: 'card_declined' } };
       const first = await sample.post('/rides', request);
       expect(first.status).toBe(402);

@@ -57,7 +57,7 @@ describe('npm start', () => {
     );
 
   it.each(['express', 'fastify'])(
-    'prints lines that work as they say on %s, and ends everything on Ctrl-C',
+    'prints commands that work on %s, and ends everything on Ctrl-C',
     async (platform) => {
       const { output, app, provider } = await start({ platform });
       const lines = [...output.matchAll(CURL)].map(({ groups = {} }) => {
@@ -87,7 +87,7 @@ describe('npm start', () => {
     await until(() => isGone(provider));
   });
 
-  it('leaves nothing running when only the shell around it is ended', async () => {
+  it('leaves nothing running when only its shell is ended', async () => {
     const { app, provider } = await start({ through: 'sh' });
     child.kill('SIGTERM');
     await until(() => isGone(app));

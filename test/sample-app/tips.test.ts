@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { forEachPlatform } from '../support/platforms.js';
 import { startRocketRides, type RocketRides } from './rocket-rides.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Rocket Rides', (platform) => {
   describe('A tip', () => {
     let sample: RocketRides;
     let path: string;
@@ -32,7 +32,7 @@ forEachPlatform((platform) => {
       expect(await transfersOf(100)).toHaveLength(1);
     });
 
-    it('that is declined is a result like any other: stored, and answered with 201', async () => {
+    it('that is declined is a normal result: stored, and answered with 201', async () => {
       await sample.provider.control.next('decline');
       const request = { key: 'blocked', body: { amount: 200 } };
       const answer = await sample.post(path, request);
@@ -70,7 +70,7 @@ forEachPlatform((platform) => {
       },
     );
 
-    it('for a ride of somebody else is refused before anything is transferred', async () => {
+    it('for a ride of another user is refused before anything is transferred', async () => {
       const answer = await sample.post(path, {
         key: 'foreign',
         body: { amount: 400 },

@@ -10,7 +10,7 @@ import { startRocketRides, type RocketRides } from './rocket-rides.js';
 
 const RIDE = { origin: 'earth', target: 'moon' };
 
-forEachPlatform((platform) => {
+forEachPlatform('Rocket Rides', (platform) => {
   describe('The webhook of the payment provider', () => {
     let sample: RocketRides;
     let key: string;
@@ -44,7 +44,7 @@ forEachPlatform((platform) => {
       });
     };
 
-    it('tells of a charge whose answer was lost, and the ride goes on with it', async () => {
+    it('reports a charge whose answer was lost, and the ride continues with it', async () => {
       await sample.provider.control.next('drop_after');
       expect((await sample.post('/rides', { key, body: RIDE })).status).toBe(502);
       await until(async () => (await charge()).state === 'reconciled');
@@ -65,7 +65,7 @@ forEachPlatform((platform) => {
       ]);
     });
 
-    it('tells of a declined charge, and the retry hears the no', async () => {
+    it('reports a declined charge, and the retry gets the rejection', async () => {
       await sample.provider.control.next('error_after');
       const body = { ...RIDE, card: 'card_declined' };
       expect((await sample.post('/rides', { key, body })).status).toBe(502);
@@ -75,7 +75,7 @@ forEachPlatform((platform) => {
       expect(retry.json()).toMatchObject({ reason: 'insufficient_funds' });
     });
 
-    it('is asked to come again while the charge is under way', async () => {
+    it('is asked to try again while the charge is under way', async () => {
       await sample.provider.control.next('hold_after');
       const ride = sample.post('/rides', { key, body: RIDE });
       await sample.provider.control.untilHeld();
@@ -85,7 +85,7 @@ forEachPlatform((platform) => {
       expect((await charge()).state).toBe('finished');
     });
 
-    it('is believed only with the signature of the provider', async () => {
+    it('is accepted only with the signature of the provider', async () => {
       await sample.provider.control.next('drop_before');
       expect((await sample.post('/rides', { key, body: RIDE })).status).toBe(502);
       const { effect_key: effectKey } = await charge();

@@ -6,7 +6,7 @@ import { keyRow } from '../support/idempotent-app.js';
 import { runJob } from '../support/jobs.js';
 import { operatorOf } from '../support/operator.js';
 import { startPhaseApp, type PhaseApp } from '../support/phase-app.js';
-import { forEachPlatform } from '../support/platforms.js';
+import { onEachPlatform } from '../support/platforms.js';
 import { startOutboxApp } from '../outbox/outbox-app.js';
 import { Charges, handleCharge } from '../reconciliation/charges.js';
 
@@ -27,7 +27,7 @@ function expectRecent(time: unknown): void {
 }
 
 describe.each(STYLES)('With the date style "%s"', (style) => {
-  forEachPlatform((platform) => {
+  onEachPlatform((platform) => {
     const charges = new Charges();
     let database: TestDatabase;
     let app: PhaseApp;
@@ -47,7 +47,7 @@ describe.each(STYLES)('With the date style "%s"', (style) => {
       await database.drop();
     });
 
-    it('answers and replays tell until when the key is kept', async () => {
+    it('answers and replays say until when the key is kept', async () => {
       app.handle('order', () => ({ order: 7 }));
       const day = 86_400_000;
       for (let i = 0; i < 2; i++) {
@@ -66,7 +66,7 @@ describe.each(STYLES)('With the date style "%s"', (style) => {
       expectRecent(new Date(answer.json().completedAt));
     });
 
-    it('reconcilers and operators learn when a call was made', async () => {
+    it('reconcilers and operators get the time of a call', async () => {
       handleCharge(app);
       charges.says = () => ({ outcome: 'unknown' });
       await app.post('charge', 'doubt');
@@ -85,7 +85,7 @@ describe.each(STYLES)('With the date style "%s"', (style) => {
       expectRecent(report.timeline[0]!.at);
     });
 
-    it('a reconciler is told when the call of the last attempt was made', async () => {
+    it('a reconciler gets the time of the call of the last attempt', async () => {
       handleCharge(app, 'reconcile');
       charges.says = () => ({ outcome: 'not_executed' });
       await app.crash('charge_created:after_intent', 'charge', 'resumed');

@@ -16,7 +16,7 @@ export async function serve(
   options: ChildServerOptions = {},
 ): Promise<void> {
   const { PLATFORM: platform = 'express', PORT: port = '0' } = process.env;
-  const app = await NestFactory.create(module, createAdapter(platform as PlatformName), {
+  const app = await NestFactory.create(module, await createAdapter(platform as PlatformName), {
     logger: ['error', 'warn'],
   });
   await options.configure?.(app);

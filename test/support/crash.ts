@@ -2,7 +2,7 @@ import { observeFaultPoints, SimulatedCrash } from '../../lib/faults/fault-point
 import { send, type Sending } from './http.js';
 
 /**
- * Sends a request whose attempt plays dead at a fault point, as if its process
+ * Sends a request whose attempt stops for good at a fault point, as if its process
  * were killed there: nobody answers, so the client gives up.
  *
  * @param point such as `reserved` or `charge_created:after_call`
@@ -19,7 +19,7 @@ export async function crashAt(point: string, url: string, sending: Sending): Pro
   }
 }
 
-/** The same for work of this process that no client asked for. It plays dead, and may never end. */
+/** The same for work of this process that no client asked for. It stops there, and may never end. */
 export async function crashIn(point: string, work: () => Promise<unknown>): Promise<void> {
   let die!: () => void;
   const died = new Promise<void>((resolve) => (die = resolve));

@@ -1,4 +1,5 @@
 import { TestEnvironment } from 'jest-environment-node';
+import { keepCompiledCode } from './code-cache.mjs';
 
 // This file is loaded by Jest itself, outside the tests' sandbox, so `process` is
 // the worker's real one. A worker whose parent was killed would otherwise live on
@@ -10,16 +11,18 @@ setInterval(() => {
   if (process.ppid !== parent) process.exit(1);
 }, 500).unref();
 
-// A worker that has nothing left to do takes its time to tear down hundreds of
-// megabytes of modules, which no test file gives back. On a busy machine that is
-// more than the 500 ms after which Jest kills it and blames the tests for handles
-// that they have not left open. So it leaves at once. One that does have an open
-// handle never comes here, and Jest still says so. In Jest's own process, as with
+// Jest gives a worker 500 ms to end, and then reports that tests have left something open.
+// These workers have nothing open: they reach `exit` within milliseconds. But on a busy
+// machine Node needs up to 700 ms more to take down the modules of all test files, which it
+// never frees before. Nothing is lost without that. A worker that does have an open handle
+// never comes to `beforeExit`, and Jest still reports it. In Jest's own process, as with
 // --runInBand, the exit code counts.
 if (process.argv[1]?.endsWith('processChild.js')) {
   process.once('beforeExit', () => {
     process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
   });
 }
+
+keepCompiledCode();
 
 export default TestEnvironment;

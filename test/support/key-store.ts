@@ -7,10 +7,11 @@ import { LeaseStore } from '../../lib/keys/lease-store.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 
 export interface OpenKeyStore {
-  database: Database;
   store: KeyStore;
   transitions: KeyTransitions;
   leases: LeaseStore;
+  /** What the store sends its statements to. */
+  statements: Database;
   /** Every statement that the store has sent. */
   sent: { sql: string; parameters: unknown[] }[];
   close(): Promise<void>;
@@ -35,10 +36,10 @@ export async function openKeyStore(
     }
   })(dataSource, 10_000, undefined, false, distributed);
   return {
-    database,
     store: new KeyStore(database),
     transitions: new KeyTransitions(database),
     leases: new LeaseStore(database),
+    statements: database,
     sent,
     async close() {
       await database.close();

@@ -1,13 +1,17 @@
 import type { INestApplication } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 
 export const platformNames = ['express', 'fastify'] as const;
 export type PlatformName = (typeof platformNames)[number];
 
-export function createAdapter(name: PlatformName): AbstractHttpAdapter {
-  return name === 'express' ? new ExpressAdapter() : new FastifyAdapter();
+/** Loads the adapter that is asked for: a process that a test starts needs one of them only. */
+export async function createAdapter(name: PlatformName): Promise<AbstractHttpAdapter> {
+  if (name === 'express') {
+    const { ExpressAdapter } = await import('@nestjs/platform-express');
+    return new ExpressAdapter();
+  }
+  const { FastifyAdapter } = await import('@nestjs/platform-fastify');
+  return new FastifyAdapter();
 }
 
 /** Starts the server on the loopback interface and returns its URL. */

@@ -30,14 +30,15 @@ export interface PhaseApp extends IdempotentApp {
 }
 
 /**
- * Runs tests with such an application on both HTTP adapters; what an earlier test
- * has written and logged is gone. `app` can be used as soon as a test runs.
+ * Runs the tests of one subject with such an application on both HTTP adapters; what
+ * an earlier test has written and logged is gone. `app` can be used as soon as a test runs.
  */
 export function describePhases(
+  subject: string,
   tests: (app: PhaseApp, platform: Platform) => void,
   options: IdempotentAppOptions = {},
 ): void {
-  forEachPlatform((platform) => {
+  forEachPlatform(subject, (platform) => {
     const app = {} as PhaseApp;
     beforeAll(async () => {
       Object.assign(app, await startPhaseApp(platform, options));

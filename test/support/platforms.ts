@@ -29,10 +29,23 @@ export interface Platform {
 }
 
 /**
- * Both HTTP adapters run every test: neither is an afterthought. Name one only
- * where the other has nothing of the kind.
+ * Runs the tests of one subject on both HTTP adapters. Name one adapter only if the
+ * other has nothing of the kind.
+ *
+ * @param subject what the names of the tests say something about: `Replayed headers`
  */
 export function forEachPlatform(
+  subject: string,
+  tests: (platform: Platform) => void,
+  names: readonly PlatformName[] = platformNames,
+): void {
+  describe(`${subject}`, () => {
+    onEachPlatform(tests, names);
+  });
+}
+
+/** The same inside a `describe` that names the subject. */
+export function onEachPlatform(
   tests: (platform: Platform) => void,
   names: readonly PlatformName[] = platformNames,
 ): void {
@@ -68,7 +81,7 @@ async function start(name: PlatformName, module: ModuleMetadata, options: StartO
   const builder = Test.createTestingModule(module);
   const testing = await builder.compile();
   const { logger, rawBody = false } = options;
-  const app = testing.createNestApplication(createAdapter(name), {
+  const app = testing.createNestApplication(await createAdapter(name), {
     rawBody,
     ...(logger !== undefined && { logger }),
   });

@@ -115,7 +115,7 @@ export class ServerProcess {
     await this.exited;
   }
 
-  /** SIGSTOP: the process stands still in the middle of whatever it does. */
+  /** SIGSTOP: the process stops in the middle of whatever it does. */
   pause(): void {
     this.child.kill('SIGSTOP');
   }

@@ -4,7 +4,7 @@ import { Database } from '../../lib/postgres/database.js';
 import { databaseWords } from '../../lib/postgres/database-words.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
-describe('The words of the database', () => {
+describe("The database's message", () => {
   let database: TestDatabase;
   beforeAll(async () => void (database = await createTestDatabase({ migrated: false })));
   afterAll(() => database.drop());
@@ -19,19 +19,19 @@ describe('The words of the database', () => {
     }
   }
 
-  it('are those of the server, with its SQLSTATE', async () => {
+  it('is that of the server, with its SQLSTATE', async () => {
     expect(databaseWords(await failureOf('SELECT * FROM missing'))).toBe(
       'relation "missing" does not exist (42P01)',
     );
   });
 
-  it('are those of the network where no server answers', async () => {
+  it('is that of the network if no server answers', async () => {
     const source = new DataSource({ type: 'postgres', host: '127.0.0.1', port: 1 });
     const refused = await source.initialize().catch((error: unknown) => error);
     expect(databaseWords(new Error('outer', { cause: refused }))).toMatch(/\(ECONNREFUSED\)$/);
   });
 
-  it('are the message itself where nothing is below it, in one line', () => {
+  it("is the error's own message if it has no cause, in one line", () => {
     expect(databaseWords(new Error('The database did not\n  answer.'))).toBe(
       'The database did not answer.',
     );

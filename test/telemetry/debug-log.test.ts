@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { startServer, type ServerProcess } from '../support/server-process.js';
@@ -44,84 +44,86 @@ const idOf = async (key: string) => {
   return row!.id;
 };
 
-it('NODE_DEBUG=idempotency shows what happens to each key, and no key, scope or body', async () => {
-  const server = await startServer('test/servers/debugged-orders', {
-    env: { DATABASE: database.url, NODE_DEBUG: 'idempotency' },
+describe('The debug log', () => {
+  it('NODE_DEBUG=idempotency shows what happens to each key, and no key, scope or body', async () => {
+    const server = await startServer('test/servers/debugged-orders', {
+      env: { DATABASE: database.url, NODE_DEBUG: 'idempotency' },
+    });
+    await traffic(server);
+    await until(() => server.output.includes('job reaper'));
+
+    const lines = debugLines(server);
+    const [fresh, failing, stolen] = await Promise.all(Object.values(KEYS).map(idOf));
+    const hash = /OrdersController\.create: run, key ([0-9a-f]{8})$/m.exec(server.output)?.[1];
+    expect(lines.filter((line) => !line.startsWith('job outbox'))).toEqual([
+      `key ${fresh}: attempt 1 begins at started`,
+      `key ${fresh}: attempt 1 at reserved`,
+      `OrdersController.create: run, key ${hash}`,
+      `key ${fresh}: phase order_created begins`,
+      `key ${fresh}: attempt 1 at order_created:before_commit`,
+      `key ${fresh}: attempt 1 at order_created:after_commit`,
+      `key ${fresh}: phase order_created ends`,
+      `key ${fresh}: phase charge_created begins`,
+      `key ${fresh}: attempt 1 at charge_created:before_intent`,
+      `key ${fresh}: attempt 1 at charge_created:after_intent`,
+      `key ${fresh}: attempt 1 at charge_created:after_call`,
+      `key ${fresh}: attempt 1 at charge_created:before_commit`,
+      `key ${fresh}: attempt 1 at charge_created:after_commit`,
+      `key ${fresh}: phase charge_created ends`,
+      `key ${fresh}: attempt 1 at recording:before`,
+      `key ${fresh}: attempt 1 at recording:after`,
+      `key ${fresh}: recorded as completed`,
+
+      `OrdersController.create: replay, key ${hash}`,
+
+      `OrdersController.create: mismatch, key ${hash}`,
+      'OrdersController.create: refused with key_reused',
+
+      `key ${failing}: attempt 1 begins at started`,
+      `key ${failing}: attempt 1 at reserved`,
+      expect.stringMatching(/^OrdersController\.failOnce: run, key [0-9a-f]{8}$/),
+      `key ${failing}: phase order_created begins`,
+      `key ${failing}: attempt 1 at order_created:before_commit`,
+      `key ${failing}: attempt 1 at order_created:after_commit`,
+      `key ${failing}: phase order_created ends`,
+      `key ${failing}: attempt 1 at recording:before`,
+      `key ${failing}: attempt 1 at recording:after`,
+      `key ${failing}: recorded as failed_retryable`,
+
+      `key ${failing}: attempt 2 begins at order_created`,
+      `key ${failing}: attempt 2 at reserved`,
+      expect.stringMatching(/^OrdersController\.failOnce: run, key [0-9a-f]{8}$/),
+      `key ${failing}: phase order_created was finished by an earlier attempt`,
+      `key ${failing}: phase order_created ends`,
+      `key ${failing}: attempt 2 at recording:before`,
+      `key ${failing}: attempt 2 at recording:after`,
+      `key ${failing}: recorded as completed`,
+
+      `key ${stolen}: attempt 1 begins at started`,
+      `key ${stolen}: attempt 1 at reserved`,
+      expect.stringMatching(/^OrdersController\.loseTheLease: run, key [0-9a-f]{8}$/),
+      `key ${stolen}: phase charge_created begins`,
+      `key ${stolen}: attempt 1 at charge_created:before_intent`,
+      `key ${stolen}: attempt 1 lost its lease`,
+      expect.stringMatching(`^key ${stolen}: phase charge_created fails: LeaseLostError`),
+      `key ${stolen}: attempt 1 at recording:before`,
+      `key ${stolen}: attempt 1 at recording:after`,
+      'OrdersController.loseTheLease: refused with lease_lost',
+      'job reaper: 0 row(s)',
+    ]);
+    for (const secret of [SCOPE, ITEM, 'another item', ...Object.values(KEYS)]) {
+      expect(server.output).not.toContain(secret);
+    }
   });
-  await traffic(server);
-  await until(() => server.output.includes('job reaper'));
 
-  const lines = debugLines(server);
-  const [fresh, failing, stolen] = await Promise.all(Object.values(KEYS).map(idOf));
-  const hash = /OrdersController\.create: run, key ([0-9a-f]{8})$/m.exec(server.output)?.[1];
-  expect(lines.filter((line) => !line.startsWith('job outbox'))).toEqual([
-    `key ${fresh}: attempt 1 begins at started`,
-    `key ${fresh}: attempt 1 at reserved`,
-    `OrdersController.create: run, key ${hash}`,
-    `key ${fresh}: phase order_created begins`,
-    `key ${fresh}: attempt 1 at order_created:before_commit`,
-    `key ${fresh}: attempt 1 at order_created:after_commit`,
-    `key ${fresh}: phase order_created ends`,
-    `key ${fresh}: phase charge_created begins`,
-    `key ${fresh}: attempt 1 at charge_created:before_intent`,
-    `key ${fresh}: attempt 1 at charge_created:after_intent`,
-    `key ${fresh}: attempt 1 at charge_created:after_call`,
-    `key ${fresh}: attempt 1 at charge_created:before_commit`,
-    `key ${fresh}: attempt 1 at charge_created:after_commit`,
-    `key ${fresh}: phase charge_created ends`,
-    `key ${fresh}: attempt 1 at recording:before`,
-    `key ${fresh}: attempt 1 at recording:after`,
-    `key ${fresh}: recorded as completed`,
+  it('without it, there is no such line', async () => {
+    await database.query('TRUNCATE idempotency_keys CASCADE');
+    const server = await startServer('test/servers/debugged-orders', {
+      env: { DATABASE: database.url, NODE_DEBUG: undefined },
+    });
+    await traffic(server);
+    await server.terminate();
 
-    `OrdersController.create: replay, key ${hash}`,
-
-    `OrdersController.create: mismatch, key ${hash}`,
-    'OrdersController.create: refused with key_reused',
-
-    `key ${failing}: attempt 1 begins at started`,
-    `key ${failing}: attempt 1 at reserved`,
-    expect.stringMatching(/^OrdersController\.failOnce: run, key [0-9a-f]{8}$/),
-    `key ${failing}: phase order_created begins`,
-    `key ${failing}: attempt 1 at order_created:before_commit`,
-    `key ${failing}: attempt 1 at order_created:after_commit`,
-    `key ${failing}: phase order_created ends`,
-    `key ${failing}: attempt 1 at recording:before`,
-    `key ${failing}: attempt 1 at recording:after`,
-    `key ${failing}: recorded as failed_retryable`,
-
-    `key ${failing}: attempt 2 begins at order_created`,
-    `key ${failing}: attempt 2 at reserved`,
-    expect.stringMatching(/^OrdersController\.failOnce: run, key [0-9a-f]{8}$/),
-    `key ${failing}: phase order_created was finished by an earlier attempt`,
-    `key ${failing}: phase order_created ends`,
-    `key ${failing}: attempt 2 at recording:before`,
-    `key ${failing}: attempt 2 at recording:after`,
-    `key ${failing}: recorded as completed`,
-
-    `key ${stolen}: attempt 1 begins at started`,
-    `key ${stolen}: attempt 1 at reserved`,
-    expect.stringMatching(/^OrdersController\.loseTheLease: run, key [0-9a-f]{8}$/),
-    `key ${stolen}: phase charge_created begins`,
-    `key ${stolen}: attempt 1 at charge_created:before_intent`,
-    `key ${stolen}: attempt 1 lost its lease`,
-    expect.stringMatching(`^key ${stolen}: phase charge_created fails: LeaseLostError`),
-    `key ${stolen}: attempt 1 at recording:before`,
-    `key ${stolen}: attempt 1 at recording:after`,
-    'OrdersController.loseTheLease: refused with lease_lost',
-    'job reaper: 0 row(s)',
-  ]);
-  for (const secret of [SCOPE, ITEM, 'another item', ...Object.values(KEYS)]) {
-    expect(server.output).not.toContain(secret);
-  }
-});
-
-it('without it, there is no such line', async () => {
-  await database.query('TRUNCATE idempotency_keys CASCADE');
-  const server = await startServer('test/servers/debugged-orders', {
-    env: { DATABASE: database.url, NODE_DEBUG: undefined },
+    expect(debugLines(server)).toEqual([]);
   });
-  await traffic(server);
-  await server.terminate();
-
-  expect(debugLines(server)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { verifyCrashSafety } from 'nestjs-atomic-idempotency/testing';
 import { DataSource } from 'typeorm';
 import { makeDue, messages } from '../../outbox/messages.js';
@@ -24,14 +24,16 @@ import { RidesController } from './rides.controller.js';
 import { RidesService } from './rides.service.js';
 import { RocketsController } from './rockets.controller.js';
 
-it('tests a controller without a database', async () => {
-  const orders = await ordersController();
-  expect(orders.create({ item: 'rocket' })).toMatchObject({ item: 'rocket' });
-});
+describe('Unit tests of the docs', () => {
+  it('tests a controller without a database', async () => {
+    const orders = await ordersController();
+    expect(orders.create({ item: 'rocket' })).toMatchObject({ item: 'rocket' });
+  });
 
-it('tests a service with phases without a database', async () => {
-  const checkout = await (await checkoutService()).checkout('rocket', 4200);
-  expect(checkout).toEqual({ order: 1, charge: 'ch_1' });
+  it('tests a service with phases without a database', async () => {
+    const checkout = await (await checkoutService()).checkout('rocket', 4200);
+    expect(checkout).toEqual({ order: 1, charge: 'ch_1' });
+  });
 });
 
 // The first example's module reads its address while it is imported, so both platforms share the database.
@@ -47,7 +49,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-forEachPlatform((platform) => {
+forEachPlatform('The examples of the docs', (platform) => {
   let server: TestApp;
   const payments = new Payments();
   const mailer = new Mailer();

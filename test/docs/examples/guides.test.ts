@@ -80,7 +80,7 @@ class StripeServer {
   }
 }
 
-forEachPlatform((platform) => {
+forEachPlatform('The examples of the guides', (platform) => {
   let app: IdempotentApp;
   let bank: Bank;
   let stripe: StripeServer;

@@ -1,12 +1,12 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { barrier } from './support/barrier.js';
-import { createTestDatabase, type TestDatabase } from './support/database.js';
-import { send } from './support/http.js';
-import { forEachPlatform, type TestApp } from './support/platforms.js';
-import { startServer } from './support/server-process.js';
+import { barrier } from '../support/barrier.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { send } from '../support/http.js';
+import { forEachPlatform, type TestApp } from '../support/platforms.js';
+import { startServer } from '../support/server-process.js';
 
-describe('The test databases', () => {
+describe('Test databases', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -20,7 +20,7 @@ describe('The test databases', () => {
     expect(tables).toContainEqual({ table_name: 'idempotency_keys' });
   });
 
-  it('do not see each other', async () => {
+  it('are isolated from each other', async () => {
     const other = await createTestDatabase({ migrated: false });
     await database.query('CREATE TABLE only_here (id int)');
     await expect(other.query('SELECT * FROM only_here')).rejects.toThrow('does not exist');
@@ -28,7 +28,7 @@ describe('The test databases', () => {
   });
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Test servers', (platform) => {
   describe('A server in this process', () => {
     const gate = barrier();
 
@@ -57,7 +57,7 @@ forEachPlatform((platform) => {
   });
 
   describe('A server in a process of its own', () => {
-    it('tells, answers, stands still and dies on request', async () => {
+    it('sends events, answers commands, can be stopped, and can be killed', async () => {
       const server = await startServer('test/servers/counter', { platform: platform.name });
       const first = await send(`${server.url}/executions`);
       expect(first.json()).toEqual({ executions: 1 });

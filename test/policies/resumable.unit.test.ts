@@ -21,7 +21,7 @@ function phase(fields: Partial<PhaseRecord>): PhaseRecord {
 const local = phase({ name: 'ride', kind: 'local', inDoubt: null });
 const intended = (fields: Partial<PhaseRecord>) => [local, phase({ state: 'intended', ...fields })];
 
-describe('A key that nobody runs', () => {
+describe('A key without a running attempt', () => {
   const YES = undefined;
   it.each<[string, PhaseRecord[], Record<'abandoned' | 'resume' | 'failed', string | undefined>]>([
     ['no phase', [], { abandoned: 'abandoned', resume: YES, failed: YES }],
@@ -65,7 +65,7 @@ describe('A key that nobody runs', () => {
       intended({ inDoubt: 'reconcile' }),
       { abandoned: YES, resume: YES, failed: YES },
     ],
-  ])('and has %s runs again only if that is safe', (_, phases, expected) => {
+  ])('and with %s runs again only if that is safe', (_, phases, expected) => {
     const lapsed = { status: 'in_progress', operation: null } as const;
     const failed = { status: 'failed_retryable', operation: null } as const;
     expect({
@@ -75,7 +75,7 @@ describe('A key that nobody runs', () => {
     }).toEqual(expected);
   });
 
-  it('and has an operation on record runs again before its first phase, unless a call is in doubt', () => {
+  it('and with an operation on record runs again before its first phase, unless a call is in doubt', () => {
     const lapsed = { status: 'in_progress', operation: 'rides.create' } as const;
     const policy = { onAbandoned: 'unknown' } as const;
     expect(whyNotResumable(lapsed, [], policy)).toBeUndefined();

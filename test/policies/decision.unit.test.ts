@@ -45,7 +45,7 @@ const POLICIES = [DEFAULT, GONE, LENIENT, { ...GONE, ...LENIENT, onExpired: 'gon
 const step = (key: FoundKey, policy = DEFAULT, fingerprint = MINE): Step =>
   decide(key, { fingerprint, owner: 'me' }, policy);
 
-describe('A found key', () => {
+describe('The decision about a found key', () => {
   it.each<[string, FoundKey, Policy, Step]>([
     ['pending', keyOf('pending'), DEFAULT, { kind: 'pending', runningFor: 7 }],
     ['running', keyOf('in_progress'), DEFAULT, { kind: 'running', runningFor: 7 }],
@@ -111,7 +111,7 @@ describe('A found key', () => {
       { kind: 'unknown', reconcileIn: 9 },
     ],
     ['expired', keyOf('expired'), DEFAULT, { kind: 'gone' }],
-  ])('that is %s leads the same request to its step', (_, key, policy, expected) => {
+  ])('that is %s, for the same request', (_, key, policy, expected) => {
     expect(step(key, policy)).toEqual(expected);
   });
 
@@ -121,7 +121,7 @@ describe('A found key', () => {
     ),
   );
 
-  it('leads another request to a refusal, unless it is forgotten or replays to everybody', () => {
+  it('is a refusal for another request, unless the key is forgotten or onMismatch is replay', () => {
     for (const policy of POLICIES) {
       for (const key of everyKey) {
         const { status, pastRetention } = key;
@@ -139,7 +139,7 @@ describe('A found key', () => {
     }
   });
 
-  it('is recognised by the attempt that reserved it, whatever its lease says', () => {
+  it('recognises the attempt that reserved the key, whatever its lease says', () => {
     for (const lapsed of [true, false]) {
       const key = keyOf('in_progress', { owner: 'me', lapsed });
       expect(step(key)).toEqual({ kind: 'ours' });

@@ -9,7 +9,7 @@ describe('A burst log', () => {
     expect(lines).toEqual(['outage 0']);
   });
 
-  it('keeps kinds apart', () => {
+  it('keeps kinds separate', () => {
     const lines: string[] = [];
     const log = new BurstLog((line) => lines.push(line));
     for (const kind of ['outage of orders', 'outage of rides', 'outage of orders']) {
@@ -18,7 +18,7 @@ describe('A burst log', () => {
     expect(lines).toEqual(['outage of orders', 'outage of rides']);
   });
 
-  it('makes no line that it does not log', () => {
+  it('does not build a line that it does not log', () => {
     const log = new BurstLog(() => undefined);
     let made = 0;
     for (let i = 0; i < 3; i++) log.note('outage', () => `line ${++made}`);

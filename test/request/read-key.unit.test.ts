@@ -62,7 +62,7 @@ describe('Reading a key', () => {
     );
   });
 
-  it('takes every character for what it is: quotes, escapes and outer white space are all that goes', () => {
+  it('keeps every character: it removes only quotes, escapes and outer white space', () => {
     const asString = (value: string) => {
       const inner = value.replace(/^[ \t]+|[ \t]+$/g, '');
       return inner.startsWith('"') ? inner : serializeItem(inner);
@@ -84,7 +84,7 @@ describe('Reading a key', () => {
     );
   });
 
-  it('refuses two lines also where the framework hides them behind `raw`, as Fastify does', () => {
+  it('refuses two lines even if the framework hides them behind `raw`, as Fastify does', () => {
     const raw = requestWith('one', 'two');
     expect(() => readKey({ headers: raw.headers, raw }, HEADER)).toThrow('more than once');
   });

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { ReportedOnce } from '../../lib/telemetry/reported-once.js';
 
-describe('What the log has been told already', () => {
-  it('is news once', () => {
+describe('The memory of what was logged', () => {
+  it('reports a name as new once', () => {
     const reported = new ReportedOnce();
     expect(reported.isNew('topic-1')).toBe(true);
     expect(reported.isNew('topic-1')).toBe(false);
     expect(reported.isNew('topic-2')).toBe(true);
   });
 
-  it('does not grow with the names that users make up: the oldest is forgotten', () => {
+  it('does not grow with names that users choose: it drops the oldest', () => {
     const reported = new ReportedOnce();
     for (let i = 0; i < 5_000; i++) expect(reported.isNew(`host-${i}`)).toBe(true);
     expect(reported.size).toBe(1_000);

@@ -28,19 +28,19 @@ afterEach(async () => {
 });
 
 describe('A job that finds nothing', () => {
-  it('looks ever more rarely, up to a bound', async () => {
+  it('runs less and less often, up to a limit', async () => {
     start(() => 0);
     await jest.advanceTimersByTimeAsync(30_000);
     expect(pauses).toEqual([1_000, 2_000, 4_000, 5_000, 5_000, 5_000, 5_000]);
   });
 
-  it('begins anew when it has found something', async () => {
+  it('starts again with short pauses when it has found something', async () => {
     start((look) => (look === 4 ? 1 : 0));
     await jest.advanceTimersByTimeAsync(20_000);
     expect(pauses).toEqual([1_000, 2_000, 4_000, 5_000, 1_000, 2_000, 4_000]);
   });
 
-  it('looks at once when it is woken, and begins anew if there was something', async () => {
+  it('runs at once when it is woken, and starts again with short pauses if it found something', async () => {
     start((look) => (look === 4 ? 1 : 0));
     await jest.advanceTimersByTimeAsync(7_500); // three looks, the next one in 4.5 s
     job.wake();

@@ -15,7 +15,7 @@ describe('isWrite', () => {
     'WITH x AS (SELECT 1) INSERT INTO a SELECT * FROM x',
     'WITH x AS (SELECT 1)\nUPDATE a SET x = 1',
     'SELECT 1; DELETE FROM a',
-  ])('sees that %j changes rows', (sql) => {
+  ])('recognises that %j changes rows', (sql) => {
     expect(isWrite(sql)).toBe(true);
   });
 
@@ -29,7 +29,7 @@ describe('isWrite', () => {
     'START TRANSACTION',
     'COMMIT',
     'SELECT * INTO b FROM a',
-  ])('sees that %j does not', (sql) => {
+  ])('recognises that %j changes no rows', (sql) => {
     expect(isWrite(sql)).toBe(false);
   });
 });

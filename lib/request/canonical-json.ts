@@ -1,12 +1,18 @@
 /**
+ * Far from where the stack ends: there, the same body would be taken by one
+ * request and refused in its retry, which is called from deeper down.
+ */
+const DEEPEST = 2_000;
+
+/**
  * The canonical form of a JSON value (RFC 8785): no white space, members sorted
  * by their names' UTF-16 code units, numbers and strings as JSON.stringify
  * writes them. Undefined where JSON has nothing to write.
  *
  * Throws where there is no such form: half of a surrogate pair, a number that is
- * not finite, a BigInt, a circle.
+ * not finite, a BigInt, a circle, more levels than DEEPEST.
  */
-export function canonicalJson(value: unknown): string | undefined {
+export function canonicalJson(value: unknown, depth = 0): string | undefined {
   switch (typeof value) {
     case 'string':
       return text(value);
@@ -15,8 +21,11 @@ export function canonicalJson(value: unknown): string | undefined {
       return String(value === 0 ? 0 : value);
     case 'object':
       if (value === null) return 'null';
-      if (Array.isArray(value)) return array(value);
-      return isConvertible(value) ? canonicalJson(value.toJSON()) : object(value);
+      if (depth === DEEPEST) throw new RangeError(`More than ${DEEPEST} levels.`);
+      if (Array.isArray(value)) return array(value, depth + 1);
+      return isConvertible(value)
+        ? canonicalJson(value.toJSON(), depth + 1)
+        : object(value, depth + 1);
     default:
       return JSON.stringify(value);
   }
@@ -27,19 +36,19 @@ function text(value: string): string {
   return JSON.stringify(value);
 }
 
-function array(values: unknown[]): string {
+function array(values: unknown[], depth: number): string {
   let json = '[';
   for (let i = 0; i < values.length; i++) {
     if (i > 0) json += ',';
-    json += canonicalJson(values[i]) ?? 'null';
+    json += canonicalJson(values[i], depth) ?? 'null';
   }
   return `${json}]`;
 }
 
-function object(value: object): string {
+function object(value: object, depth: number): string {
   let json = '{';
   for (const name of Object.keys(value).sort()) {
-    const member = canonicalJson((value as Record<string, unknown>)[name]);
+    const member = canonicalJson((value as Record<string, unknown>)[name], depth);
     if (member === undefined) continue;
     json += `${json.length > 1 ? ',' : ''}${text(name)}:${member}`;
   }

@@ -83,7 +83,7 @@ export class ProblemSituations {
         throw new Error('a bug');
       });
       await ask();
-      await passTime(app.database, 'abandoned', '25 hours');
+      await passTime(app.database, 'unfinished', '25 hours');
       await runJob(app, 'reaper');
       return ask();
     },

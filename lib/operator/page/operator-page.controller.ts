@@ -62,7 +62,7 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
 
     @Get('key')
     key(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
-      return this.serve('key', request, response, (asked) => this.page.key(asked));
+      return this.serve('key', request, response, (asked) => this.page.key.show(asked));
     }
 
     @Get('letters')
@@ -72,7 +72,7 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
 
     @Post('decide')
     decide(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
-      return this.act('decide', request, response, (asked) => this.page.decide(asked));
+      return this.act('decide', request, response, (asked) => this.page.key.decide(asked));
     }
 
     @Post('bulk')
@@ -110,11 +110,11 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
       return this.serve(name, request, response, async (asked) => {
         const foreign = foreignForm(request);
         if (foreign !== undefined) {
-          return this.page.refuse(asked, 403, 'Nothing was changed', foreign);
+          return this.page.frame.refuse(asked, 403, 'Nothing was changed', foreign);
         }
         const form = formOf(request);
         if (!form) {
-          return this.page.refuse(
+          return this.page.frame.refuse(
             asked,
             415,
             'Nothing was changed',
@@ -145,16 +145,26 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
 
     private failed(asked: PageRequest, error: unknown): Answer {
       if (error instanceof FormFault) {
-        return this.page.refuse(asked, 400, 'Nothing was changed', error.message);
+        return this.page.frame.refuse(asked, 400, 'Nothing was changed', error.message);
       }
       // Of `access`, when it was asked about one key: the person is known by now.
       if (error instanceof HttpException) {
-        return this.page.refuse(asked, error.getStatus(), 'Nothing was changed', error.message);
+        return this.page.frame.refuse(
+          asked,
+          error.getStatus(),
+          'Nothing was changed',
+          error.message,
+        );
       }
       logger.error(`A page could not be shown: ${errorLine(error)}`);
       return error instanceof StoreUnavailableError
-        ? this.page.refuse(asked, 503, 'Not now', 'The database did not answer in time. Try again.')
-        : this.page.refuse(
+        ? this.page.frame.refuse(
+            asked,
+            503,
+            'Not now',
+            'The database did not answer in time. Try again.',
+          )
+        : this.page.frame.refuse(
             asked,
             500,
             'Something went wrong',

@@ -28,7 +28,8 @@ small, .quiet { color: var(--quiet); }
 small { font-size: .85em; }
 h1 { font-size: 1.4rem; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.05rem; margin: 0; }
-h3 { font-size: .95rem; margin: 0; }
+h3 { font-size: .95rem; margin: 0 0 .35rem; }
+h4 { font-size: .85rem; margin: .7rem 0 .3rem; color: var(--quiet); }
 p { margin: 0; max-width: 75ch; }
 .skip { position: absolute; left: -999px; }
 .skip:focus { left: 1rem; top: .5rem; background: var(--card); padding: .5rem 1rem; z-index: 2; }
@@ -65,7 +66,7 @@ table { border-collapse: collapse; width: 100%; font-size: .93em; }
 th { text-align: left; font-weight: 600; color: var(--quiet); font-size: .85em; white-space: nowrap; }
 th, td { padding: .45rem .7rem .45rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 tr:last-child td { border-bottom: 0; }
-td.num, th.num { text-align: right; font-variant-numeric: tabular-nums; }
+td.num, th.num { text-align: right; padding-right: 1.6rem; font-variant-numeric: tabular-nums; }
 td time { white-space: nowrap; } td time small { display: block; }
 td .sub { display: block; color: var(--quiet); font-size: .9em; }
 dl { display: grid; grid-template-columns: minmax(7rem, max-content) minmax(0, 1fr); gap: .35rem 1.2rem; margin: 0; }
@@ -83,6 +84,7 @@ label, legend { font-weight: 600; font-size: .9em; }
 label.choice { font-weight: 400; display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .1rem .6rem; align-items: start; font-size: 1em; padding: .3rem 0; }
 label.choice input { margin-top: .3rem; }
 label.choice small { grid-column: 2; }
+fieldset .two { align-items: start; gap: .75rem; }
 fieldset { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem; margin: 0; min-width: 0; }
 .field { display: grid; gap: .2rem; min-width: 0; }
 input:not([type=checkbox], [type=radio]), select, textarea { font: inherit; width: 100%; padding: .45rem .6rem; border: 1px solid #8a93a3; border-radius: 6px; background: var(--card); color: var(--text); }
@@ -98,7 +100,8 @@ details > summary { cursor: pointer; font-weight: 600; padding: .2rem 0; }
 details[open] > summary { margin-bottom: .6rem; }
 details.action { border-top: 1px solid var(--line); padding-top: .6rem; }
 svg.trend { width: 100%; height: auto; display: block; }
-svg .bar-good { fill: var(--accent); } svg .bar-bad { fill: var(--bad); } svg .axis { stroke: var(--line); } svg text { fill: var(--quiet); font-size: 11px; }
+svg .bar-good { fill: var(--accent); } svg .bar-bad { fill: var(--bad); } svg .axis { stroke: var(--line); } svg text { fill: var(--quiet); font-size: 12px; }
+.legend { font-size: .9em; }
 .key::before { content: ""; display: inline-block; width: .7em; height: .7em; border-radius: 2px; margin-right: .4em; background: var(--accent); }
 .key.bad::before { background: var(--bad); }
 [hidden] { display: none !important; }
@@ -112,9 +115,11 @@ svg .bar-good { fill: var(--accent); } svg .bar-bad { fill: var(--bad); } svg .a
   table.stack td, table.stack td.num { display: grid; grid-template-columns: 7.2rem minmax(0, 1fr); gap: .6rem; border: 0; padding: .2rem 0; text-align: left; }
   table.stack td::before { content: attr(data-label); color: var(--quiet); font-size: .9em; }
   dl { grid-template-columns: minmax(0, 1fr); gap: .1rem; } dd { margin-bottom: .5rem; }
+  svg text { font-size: 20px; }
 }
 @media (prefers-reduced-motion: no-preference) { .live::before { animation: beat 2s infinite; } }
-.live::before { content: ""; display: inline-block; width: .55rem; height: .55rem; border-radius: 50%; background: var(--good); margin-right: .4rem; }
+[data-live-control] { display: inline-flex; align-items: center; gap: .4rem; font-weight: 400; }
+.live::before { content: ""; width: .55rem; height: .55rem; border-radius: 50%; background: var(--good); }
 @keyframes beat { 50% { opacity: .35; } }
 `;
 

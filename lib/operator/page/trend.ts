@@ -4,8 +4,10 @@ import { NEWEST, type RecentKeys } from './page-queries.js';
 
 const MINUTES = 60;
 const WIDTH = 600;
-const HEIGHT = 110;
-const FLOOR = 90;
+const HEIGHT = 230;
+const FLOOR = 205;
+/** Room for the number above the bars. */
+const HIGHEST = FLOOR - 26;
 const STEP = WIDTH / MINUTES;
 
 /** New keys per minute over the last hour; those without a good end are in another colour. */
@@ -30,21 +32,21 @@ export function trend(recent: readonly RecentKeys[]): Html {
       ${minutes.map(({ all, bad: unfinished }, ago) => bar(ago, all, unfinished, most))}
       <text x="0" y="${HEIGHT - 4}">1 hour ago</text>
       <text x="${WIDTH}" y="${HEIGHT - 4}" text-anchor="end">now</text>
-      <text x="0" y="10">${number(most)} a minute</text>
+      <text x="0" y="18">${number(most)} a minute</text>
     </svg>
-    <p class="quiet">
+    <p class="quiet legend">
       <span class="key">new keys</span> &nbsp;
       <span class="key bad">of these failed or unknown by now</span
-      >${covers(recent) && html`. Only the newest ${number(NEWEST)} keys are counted, and they do not reach back an hour.`}
+      >${fallsShort(recent) && html`. Only the newest ${number(NEWEST)} keys are counted, and they do not reach back an hour.`}
     </p>`;
 }
 
 function bar(ago: number, all: number, bad: number, most: number): Html | false {
   if (all === 0) return false;
   const x = WIDTH - (ago + 1) * STEP;
-  const tall = round((all / most) * (FLOOR - 16));
+  const tall = round((all / most) * HIGHEST);
   // At least a pixel and a half: one unknown among ten thousand is what somebody looks for.
-  const red = bad === 0 ? 0 : Math.max(1.5, round((bad / most) * (FLOOR - 16)));
+  const red = bad === 0 ? 0 : Math.max(1.5, round((bad / most) * HIGHEST));
   const width = STEP - 2;
   return html`<g
     ><title>
@@ -56,7 +58,7 @@ function bar(ago: number, all: number, bad: number, most: number): Html | false 
 }
 
 /** Whether the newest keys are too many to reach back an hour. */
-function covers(recent: readonly RecentKeys[]): boolean {
+function fallsShort(recent: readonly RecentKeys[]): boolean {
   const counted = recent.reduce((sum, { count }) => sum + count, 0);
   return counted >= NEWEST && recent.every(({ minutes }) => minutes !== null);
 }

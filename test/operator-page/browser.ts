@@ -12,7 +12,13 @@ export interface Tab {
   complaints: string[];
   /** Follows a link, or sends a form, and waits for what comes. */
   click(selector: string): Promise<void>;
+  /** What a person can read on the page. */
   text(): Promise<string>;
+  /** At once: typing letter by letter takes its time. */
+  fill(selector: string, text: string): Promise<void>;
+  valueOf(selector: string): Promise<string>;
+  /** An expression of the page. A text, because these tests know no types of browsers. */
+  evaluate<T>(expression: string): Promise<T>;
 }
 
 export interface TestBrowser {
@@ -95,6 +101,15 @@ async function openTab(
     async click(selector) {
       await Promise.all([page.waitForNavigation({ waitUntil: 'load' }), page.click(selector)]);
     },
-    text: () => page.$eval('body', (body) => body.innerText),
+    text: () => page.evaluate('document.body.innerText') as Promise<string>,
+    fill: (selector, text) =>
+      page.$eval(
+        selector,
+        (field, value) => void ((field as { value?: string }).value = value),
+        text,
+      ),
+    valueOf: (selector) =>
+      page.$eval(selector, (field) => (field as { value?: string }).value ?? ''),
+    evaluate: <T>(expression: string) => page.evaluate(expression) as Promise<T>,
   };
 }

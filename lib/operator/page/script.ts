@@ -16,15 +16,15 @@ export const SCRIPT = `
   document.addEventListener('click', async (event) => {
     const button = event.target.closest('[data-copy]');
     if (!button) return;
-    const text = button.dataset.copy;
     let copied = false;
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(button.dataset.copy);
       copied = true;
     } catch {
-      // Without TLS there is no clipboard: select the text, for the keyboard.
+      // Without TLS there is no such clipboard: select the text, and copy the selection.
       const shown = button.parentElement.querySelector('.select');
       if (shown) getSelection().selectAllChildren(shown);
+      copied = document.execCommand('copy');
     }
     const label = button.dataset.label || (button.dataset.label = button.textContent);
     button.textContent = copied ? 'Copied' : 'Selected';

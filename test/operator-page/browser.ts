@@ -35,17 +35,16 @@ export function describeInBrowser(name: string, tests: (browser: TestBrowser) =>
   const unavailable = whyUnavailable();
   if (unavailable !== undefined) {
     console.warn(`Skipped: "${name}" needs a browser. ${unavailable}`);
-    describe.skip(name, () => tests({} as TestBrowser));
-    return;
   }
-  describe(name, () => {
-    let browser: Browser;
+  const describeOrSkip = unavailable === undefined ? describe : describe.skip;
+  describeOrSkip(name, () => {
+    let browser: Browser | undefined;
     beforeAll(async () => {
       browser = await launch();
     });
     afterAll(() => browser?.close());
     tests({
-      open: (user, options) => openTab(browser, user, options),
+      open: (user, options) => openTab(browser!, user, options),
       async shoot(page, file) {
         await mkdir(ARTEFACTS, { recursive: true });
         await page.screenshot({ path: join(ARTEFACTS, `${file}.png`), fullPage: true });

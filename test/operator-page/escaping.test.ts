@@ -71,9 +71,12 @@ describeInBrowser('What others have written', (browser) => {
       [
         'a search for it',
         () =>
-          `/keys?${new URLSearchParams({ key: attackIn('q'), scope: attackIn('q'), route: attackIn('q'), older: attackIn('q'), effect: attackIn('q'), id: attackIn('q'), status: attackIn('q') })}`,
+          `/keys?${new URLSearchParams({ key: attackIn('q'), scope: attackIn('q'), route: attackIn('q'), older: attackIn('q'), effect: attackIn('q'), id: attackIn('q'), status: attackIn('q') }).toString()}`,
       ],
-      ['a search for a topic', () => `/letters?${new URLSearchParams({ topic: attackIn('q') })}`],
+      [
+        'a search for a topic',
+        () => `/letters?${new URLSearchParams({ topic: attackIn('q') }).toString()}`,
+      ],
       ['a note in the address', () => `?done=${encodeURIComponent(attackIn('q'))}`],
       ['a key that does not exist', () => `/key?id=${encodeURIComponent(attackIn('q'))}`],
     ])('is text, and nothing else, on %s', async (_, path) => {

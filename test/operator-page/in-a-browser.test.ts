@@ -411,7 +411,7 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
       expect(tab.complaints).toEqual([]);
     });
 
-    it('it refreshes by itself, and keeps the focus and what is being typed', async () => {
+    it('the page refreshes by itself, and keeps the focus and what is being typed', async () => {
       const key = await insertUnknown(app.database);
       const tab = await browser.open('ada');
       await openKey(tab, key);

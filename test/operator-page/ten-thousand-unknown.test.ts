@@ -104,7 +104,10 @@ describe('The reads of the page', () => {
               statement: string | PreparedStatement,
               parameters: unknown[],
             ): Promise<Row[]> {
-              sent.push({ sql: String(statement), parameters });
+              sent.push({
+                sql: typeof statement === 'string' ? statement : statement.text,
+                parameters,
+              });
               return super.query(statement, parameters);
             }
           })(dataSource, 10_000),

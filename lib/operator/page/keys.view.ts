@@ -25,7 +25,8 @@ export function keysView(keys: Keys, links: Links, visitor: Visitor): Html {
       <h2>Search</h2>
       ${filterForm(filter, links)}
     </section>
-    ${fault !== undefined && note('bad', visible(fault))} ${list && results(keys, list, links, visitor)}`;
+    ${fault !== undefined && note('bad', visible(fault))}
+    ${list && results(keys, list, links, visitor)}`;
 }
 
 function filterForm(filter: FilterTexts, links: Links): Html {

@@ -34,11 +34,6 @@ export function lettersView(
         </div>
         <div class="row">
           <button>Search</button>
-          <a
-            class="button plain"
-            href="${links.to('letters', { topic, ...(!open && { values: 'shown' }) })}"
-            >${open ? 'Hide' : 'Show'} payloads</a
-          >
         </div>
       </form>
     </section>
@@ -46,6 +41,11 @@ export function lettersView(
       <div class="head">
         <h2>${shown.length === 0 ? 'No dead letters' : plural(shown.length, 'dead letter')}</h2>
         <small>messages whose deliveries failed too often, those that died first first</small>
+        <a
+          class="button plain small"
+          href="${links.to('letters', { topic, ...(!open && { values: 'shown' }) })}"
+          >${open ? 'Hide' : 'Show'} payloads</a
+        >
       </div>
       ${more && note('', `There are more than ${number(LETTERS_LIMIT)}; these died first.`)}
       ${

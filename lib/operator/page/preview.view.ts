@@ -93,7 +93,7 @@ function givenValue(form: Fields): Html | false {
         : outcome === 'completed' &&
           `${form.text('answer_status')} ${form.text('answer_body') ?? ''}`;
   if (value === false) return false;
-  return html`<dt>With</dt>
+  return html`<dt>Value</dt>
     <dd>${value === undefined ? 'no result' : html`<pre>${visible(value)}</pre>`}</dd>`;
 }
 

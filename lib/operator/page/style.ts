@@ -31,6 +31,7 @@ h2 { font-size: 1.05rem; margin: 0; }
 h3 { font-size: .95rem; margin: 0 0 .35rem; }
 h4 { font-size: .85rem; margin: .7rem 0 .3rem; color: var(--quiet); }
 p { margin: 0; max-width: 75ch; }
+ul { margin: 0; padding-left: 1.3rem; }
 .skip { position: absolute; left: -999px; }
 .skip:focus { left: 1rem; top: .5rem; background: var(--card); padding: .5rem 1rem; z-index: 2; }
 header { background: var(--card); border-bottom: 1px solid var(--line); }

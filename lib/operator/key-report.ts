@@ -23,7 +23,7 @@ export interface KeyQuery {
   /** @default 50, at most 1000 */
   limit?: number;
   /**
-   * How many keys to look at, at most, where no index helps: by status, route or
+   * After about how many keys to stop where no index helps: by status, route or
    * age alone. A page may then have fewer keys, or none, and a `next`.
    * @default all of them
    */

@@ -93,6 +93,7 @@ forEachPlatform((platform) => {
       );
       const key = await insertUnknown(app.database);
       expect((await get(app.page)).text).toContain('Read-only: give');
+      expect((await get(app.page)).text).toContain('<span class="pill">read-only</span>');
       const shown = await get(`${app.page}/key?id=${key.id}`);
       expect(shown.text).toContain('no operatorPage.access that tells who decides');
       expect(shown.text).not.toContain('method="post"');

@@ -1,6 +1,7 @@
 import { html, visible, type Html, type HtmlValue } from './html.js';
 import type { PageName } from './links.js';
 import type { PageRequest } from './page-request.js';
+import { OPERATOR_ACTIONS } from './page.options.js';
 
 /** What surrounds every page. */
 export interface Shell {
@@ -52,7 +53,8 @@ export function page(
             </nav>
             <div class="who">
               ${live && html`<label data-live-control hidden><input type="checkbox" checked /> <span>Live</span></label>`}
-              ${visitor.who === undefined ? html`<span>read-only</span>` : html`<span>Signed in as <b>${visible(visitor.who)}</b></span>`}
+              ${visitor.who !== undefined && html`<span>Signed in as <b>${visible(visitor.who)}</b></span>`}
+              ${!OPERATOR_ACTIONS.some((action) => visitor.may(action)) && html`<span class="pill">read-only</span>`}
             </div>
           </div>
         </header>

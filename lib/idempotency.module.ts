@@ -43,6 +43,9 @@ import { StrayWriteGuard } from './phases/stray-write-guard.js';
 import { TransactionWatch } from './phases/transaction-watch.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './background/status-location.js';
+import { operatorPageController } from './operator/page/operator-page.controller.js';
+import { checkOperatorPage } from './operator/page/page.options.js';
+import { operatorPageProviders } from './operator.providers.js';
 
 @Module({})
 export class IdempotencyModule
@@ -149,8 +152,9 @@ export class IdempotencyModule
 }
 
 function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): DynamicModule {
-  const { dataSource, schema, statusPath, statusGuards } = extras;
+  const { dataSource, schema, statusPath, statusGuards, operatorPage } = extras;
   checkStatusOptions(extras);
+  checkOperatorPage(operatorPage);
   const imports = [
     ...(definition.imports ?? []),
     DiscoveryModule,
@@ -175,8 +179,12 @@ function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): D
         inject: [ApplicationConfig, ModulesContainer],
       },
       ...providers,
+      ...(operatorPage ? operatorPageProviders(operatorPage) : []),
     ],
-    controllers: statusPath === undefined ? [] : [statusController(statusPath, statusGuards)],
+    controllers: [
+      ...(statusPath === undefined ? [] : [statusController(statusPath, statusGuards)]),
+      ...(operatorPage ? [operatorPageController(operatorPage)] : []),
+    ],
     exports: [...(definition.exports ?? []), ...exported],
   };
 }

@@ -1,6 +1,7 @@
 import type { CanActivate, Type } from '@nestjs/common';
 import type { Dialect } from './answers/dialect.js';
 import type { MaintenanceOptions } from './background/maintenance.options.js';
+import type { OperatorPageOptions } from './operator/page/page.options.js';
 import type { OutboxOptions } from './outbox/outbox.options.js';
 import type { GuardMode } from './phases/usage-guard.js';
 import type { Duration } from './policy/duration.js';
@@ -134,6 +135,13 @@ export interface IdempotencyModuleExtras {
    * @default none
    */
   statusGuards?: (CanActivate | Type<CanActivate>)[];
+
+  /**
+   * Serves a page on which people find keys, see what became of them, and decide
+   * what nobody else can. It has to say who may open it: see `guards` and `access`.
+   * @default no such page
+   */
+  operatorPage?: OperatorPageOptions;
 }
 
 /** What a class for `forRootAsync({ useClass })` or `useExisting` implements. */

@@ -48,8 +48,23 @@ export { Maintenance } from './background/maintenance.js';
 export type { JobStatus } from './background/job.js';
 export type { JobOptions, MaintenanceOptions } from './background/maintenance.options.js';
 export { IdempotencyOperator, type KeyResolution } from './operator/idempotency-operator.js';
+export type {
+  OperatorAccess,
+  OperatorAction,
+  OperatorIntent,
+  OperatorPageOptions,
+  ShownEffect,
+  ShownValue,
+} from './operator/page/page.options.js';
 export { IdempotencyAudit } from './schema/idempotency-audit.entity.js';
-export type { By, Change, KeyState, Refusal, Refused } from './resolution/operator-result.js';
+export type {
+  By,
+  Change,
+  KeyState,
+  Refusal,
+  Refused,
+  SeenByPerson,
+} from './resolution/operator-result.js';
 export type { GivenAnswer } from './answers/given-answer.js';
 export type {
   KeyPage,

@@ -6,6 +6,11 @@ import { renderProblem } from './answers/render-problem.js';
 import { unfinished } from './keys/refusal.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { OperatorQueries } from './operator/operator-queries.js';
+import { JobReports, OwnJobReports } from './operator/page/job-reports.js';
+import { OperatorPage } from './operator/page/operator-page.js';
+import { PageQueries } from './operator/page/page-queries.js';
+import type { OperatorPageOptions } from './operator/page/page.options.js';
+import { Outbox } from './outbox/outbox.js';
 import { ResolutionStore } from './resolution/resolution-store.js';
 
 /** What people and webhooks act through. */
@@ -31,3 +36,25 @@ export const operatorProviders: Provider[] = [
     inject: [ResolutionStore, OperatorQueries, Maintenance, ReplayCache, IdempotencySettings],
   },
 ];
+
+/** What the operator page is made of, where there is one. */
+export function operatorPageProviders(options: OperatorPageOptions): Provider[] {
+  return [
+    PageQueries,
+    {
+      provide: JobReports,
+      useFactory: (operator: IdempotencyOperator) => new OwnJobReports(operator),
+      inject: [IdempotencyOperator],
+    },
+    {
+      provide: OperatorPage,
+      useFactory: (
+        operator: IdempotencyOperator,
+        queries: PageQueries,
+        jobs: JobReports,
+        outbox: Outbox,
+      ) => new OperatorPage(options, operator, queries, jobs, outbox),
+      inject: [IdempotencyOperator, PageQueries, JobReports, Outbox],
+    },
+  ];
+}

@@ -25,6 +25,7 @@ export const EXTRA_NAMES = {
   schema: true,
   statusPath: true,
   statusGuards: true,
+  operatorPage: true,
 } satisfies Names<IdempotencyModuleExtras>;
 
 /** What stands beside them in `forRootAsync()`. */

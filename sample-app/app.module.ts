@@ -3,7 +3,13 @@ import { APP_PIPE } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { IdempotencyModule } from 'nestjs-atomic-idempotency';
 import type { AuthenticatedRequest } from './auth/bearer-token.guard.js';
-import { SAMPLE_SECRET, type Configuration } from './configuration.js';
+import { OperatorGuard, type OperatorRequest } from './auth/operator.guard.js';
+import {
+  OPERATOR_PATH,
+  SAMPLE_PASSWORD,
+  SAMPLE_SECRET,
+  type Configuration,
+} from './configuration.js';
 import { dataSourceOptions } from './database/data-source.js';
 import { PaymentsModule } from './payments/payments.module.js';
 import { RidesModule } from './rides/rides.module.js';
@@ -24,6 +30,13 @@ export class AppModule {
           scope: (request: AuthenticatedRequest) => request.user?.id,
           lease: configuration.lease,
           ...(configuration.maintenance === false && { maintenance: false }),
+          operatorPage: {
+            path: OPERATOR_PATH,
+            guards: [new OperatorGuard(configuration.operatorPassword ?? SAMPLE_PASSWORD)],
+            access: ({ operator }: OperatorRequest) =>
+              operator === undefined ? undefined : { who: operator, may: 'all' },
+            environment: 'sample',
+          },
         }),
         PaymentsModule.forRoot({
           url: configuration.paymentsUrl,

@@ -8,6 +8,8 @@ export interface Configuration {
   paymentsTimeoutMs: number;
   /** What the payment provider signs its webhooks with. @default the sample's own */
   webhookSecret?: string;
+  /** What operators sign in with, on the operator page. @default the sample's own */
+  operatorPassword?: string;
   /**
    * How long a request owns its key without a sign of life: what a retry has to
    * wait after a crash.
@@ -24,6 +26,11 @@ export interface Configuration {
 /** Good enough for a sample on one machine. A real one is a secret, and has no default. */
 export const SAMPLE_SECRET = 'whsec_rocket_rides';
 
+/** Where the operator page is, and how to get in. A real password has no default either. */
+export const OPERATOR_PATH = 'operator';
+export const SAMPLE_OPERATOR = 'mission-control';
+export const SAMPLE_PASSWORD = 'rocket';
+
 export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
   return {
     platform: env['PLATFORM'] === 'fastify' ? 'fastify' : 'express',
@@ -32,6 +39,7 @@ export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
     paymentsUrl: required(env, 'PAYMENTS_URL'),
     paymentsTimeoutMs: Number(env['PAYMENTS_TIMEOUT_MS'] ?? 10_000),
     webhookSecret: env['WEBHOOK_SECRET'] ?? SAMPLE_SECRET,
+    operatorPassword: env['OPERATOR_PASSWORD'] ?? SAMPLE_PASSWORD,
     lease: env['LEASE'] ?? '30s',
     maintenance: env['MAINTENANCE'] !== 'off',
   };

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { TOKENS } from './auth/user.js';
+import { OPERATOR_PATH, SAMPLE_OPERATOR, SAMPLE_PASSWORD } from './configuration.js';
 
 export interface Addresses {
   platform: string;
@@ -20,11 +21,13 @@ export function thingsToTry({ platform, appUrl, providerUrl, ledger }: Addresses
   const nextBehaviour = (behaviour: string) =>
     `curl ${providerUrl}/control/next -d '["${behaviour}"]'`;
 
+  const page = new URL(OPERATOR_PATH, appUrl);
   const first = key('ride');
   const ride = { origin: 'earth', target: 'moon' };
   return `
 Rocket Rides on ${platform}: ${appUrl}
 Payment provider:        ${providerUrl} (its books: ${ledger})
+Operator page:           ${page.href} (user ${SAMPLE_OPERATOR}, password ${SAMPLE_PASSWORD})
 
 # A ride. Run it twice: the second answer is the stored first one.
 ${post('/rides', ada, first, ride)}
@@ -46,6 +49,8 @@ ${post('/rides', ada, key('lost'), ride)}
 # lost, it is 409 "outcome_unknown", now and on every retry: nothing is sent again by guesswork.
 ${nextBehaviour('drop_after')}
 ${post('/rides/1/tips', ada, key('tip'), { amount: 500 })}
+# Now open the operator page: the tip is in doubt. Look into the books of the provider, tell what
+# became of it ({"transferId":"…","declined":null} as its result), and retry: 201.
 
 # What the provider's books say.
 curl ${providerUrl}/charges

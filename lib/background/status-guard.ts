@@ -14,11 +14,11 @@ type Guard = CanActivate | Type<CanActivate>;
 type GuardOf = (context: ExecutionContext) => CanActivate | Promise<CanActivate>;
 
 /**
- * One guard that asks all guards of `statusGuards`. With `@UseGuards()` on its
- * own, Nest would make them anew in this module, which knows none of the
- * services that they depend on; here the application's own instances are used.
+ * One guard that asks all guards of an option. With `@UseGuards()` on its own,
+ * Nest would make them anew in this module, which knows none of the services
+ * that they depend on; here the application's own instances are used.
  */
-export function statusGuard(guards: readonly Guard[]): Type<CanActivate> {
+export function statusGuard(guards: readonly Guard[], option = 'statusGuards'): Type<CanActivate> {
   @Injectable()
   class IdempotencyStatusGuard implements CanActivate, OnModuleInit {
     private found: GuardOf[] = [];
@@ -52,7 +52,7 @@ export function statusGuard(guards: readonly Guard[]): Type<CanActivate> {
         return () => made;
       } catch (error) {
         throw new IdempotencyConfigurationError(
-          `statusGuards: ${guard.name} is used nowhere else and could not be made here: ${String(error)} ` +
+          `${option}: ${guard.name} is used nowhere else and could not be made here: ${String(error)} ` +
             'Add it to the providers of one of your modules, or give an instance of it.',
         );
       }

@@ -29,7 +29,7 @@ export function checkStatusOptions({ statusPath, statusGuards }: StatusOptions):
   }
 }
 
-function isGuard(guard: unknown): boolean {
+export function isGuard(guard: unknown): boolean {
   const prototype = typeof guard === 'function' ? (guard.prototype as unknown) : guard;
   return typeof (prototype as CanActivate | null | undefined)?.canActivate === 'function';
 }

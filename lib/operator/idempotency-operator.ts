@@ -21,7 +21,15 @@ import {
   type SeenForDecision,
   type Written,
 } from '../resolution/resolution-store.js';
-import { doubtful, isFinished, running, unresolved, wasClosed } from '../resolution/refused.js';
+import {
+  changedSince,
+  doubtful,
+  isFinished,
+  isOutdated,
+  running,
+  unresolved,
+  wasClosed,
+} from '../resolution/refused.js';
 import { resolvedPhase, type Resolution } from '../resolution/resolved-phase.js';
 
 /** What is decided about an unknown key that has no foreign call in doubt. */
@@ -53,11 +61,9 @@ export class IdempotencyOperator {
     private readonly unfinished: Answer,
   ) {}
 
-  /** Keys by status, scope, key, effect key or age, oldest first, a page at a time. */
+  /** Keys by status, scope, key, effect key, id, route or age, oldest first, a page at a time. */
   async find(query: KeyQuery = {}): Promise<KeyPage> {
-    const search = searchOf(query);
-    const keys = await this.queries.find(search);
-    return { keys, next: keys.length === search.limit ? keys.at(-1)!.id : undefined };
+    return this.queries.find(searchOf(query));
   }
 
   /** One key with its phases, its audit and all of it in the order of time. */
@@ -230,6 +236,7 @@ export class IdempotencyOperator {
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const seen = await see();
       if (!seen) return refuse('not_found', missing);
+      if (isOutdated(actor.seen, seen)) return changedSince(actor.seen, seen);
       const decision = decide(seen, actor);
       if (!(decision instanceof Promise)) return decision;
       const written = await decision;

@@ -10,6 +10,10 @@ export interface KeyQuery {
   key?: string;
   /** The idempotency key of one foreign call. */
   effectKey?: string;
+  /** The one with this id. */
+  id?: string;
+  /** The pattern of its route, such as `/rides/:id/tips`. */
+  route?: string;
   /** Reserved longer ago than this. */
   olderThan?: Duration;
   /** Reserved less long ago than this. */
@@ -18,6 +22,12 @@ export interface KeyQuery {
   after?: string;
   /** @default 50, at most 1000 */
   limit?: number;
+  /**
+   * After about how many keys to stop where no index helps: by status, route or
+   * age alone. A page may then have fewer keys, or none, and a `next`.
+   * @default all of them
+   */
+  walk?: number;
 }
 
 export interface KeyPage {

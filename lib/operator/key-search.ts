@@ -13,11 +13,14 @@ export interface KeySearch {
   scope: string | null;
   key: string | null;
   effectKey: string | null;
+  id: string | null;
+  route: string | null;
   /** Milliseconds. */
   olderThan: number | null;
   youngerThan: number | null;
   after: string;
   limit: number;
+  walk: number;
 }
 
 export function isId(id: unknown): id is string {
@@ -30,13 +33,15 @@ export function isEffectKey(effectKey: unknown): effectKey is string {
 
 /** Throws a TypeError that names the member which cannot be meant. */
 export function searchOf(query: KeyQuery): KeySearch {
-  const { status, scope, key, effectKey, olderThan, youngerThan, after, limit } = query;
+  const { status, scope, key, effectKey, id, route, olderThan, youngerThan, after, limit } = query;
   return {
     statuses: status === undefined ? null : statusesOf(status),
     scope: scope ?? null,
     key: key ?? null,
     effectKey:
       effectKey === undefined ? null : checked('effectKey', effectKey, isEffectKey, 'a UUID'),
+    id: id === undefined ? null : checked('id', id, isId, 'the id of a key'),
+    route: route ?? null,
     olderThan: olderThan === undefined ? null : ageOf('olderThan', olderThan),
     youngerThan: youngerThan === undefined ? null : ageOf('youngerThan', youngerThan),
     after: after === undefined ? '0' : checked('after', after, isId, 'the `next` of a page'),
@@ -46,6 +51,10 @@ export function searchOf(query: KeyQuery): KeySearch {
         ? DEFAULT_LIMIT
         : checked('limit', limit, isCount, 'a whole number from 1'),
     ),
+    walk:
+      query.walk === undefined
+        ? Infinity
+        : checked('walk', query.walk, isCount, 'a whole number from 1'),
   };
 }
 

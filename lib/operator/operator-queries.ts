@@ -3,7 +3,7 @@ import { Database } from '../postgres/database.js';
 import { isKey, NAME, nameParameters } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
-import { timelineOf, type KeyReport, type KeySummary } from './key-report.js';
+import { timelineOf, type KeyPage, type KeyReport, type KeySummary } from './key-report.js';
 import type { KeySearch } from './key-search.js';
 
 /**
@@ -27,19 +27,18 @@ export class OperatorQueries {
   }
 
   /** Up to `limit` keys after `after`, in the order of their ids. */
-  async find(search: KeySearch): Promise<KeySummary[]> {
+  async find(search: KeySearch): Promise<KeyPage> {
     // By an index, in one go.
-    if (search.effectKey !== null || (search.scope !== null && search.key !== null)) {
-      return this.select(this.keys, search);
-    }
+    if (isIndexed(search)) return pageOf(await this.select(this.keys, search), search);
     const found: KeySummary[] = [];
     let { after } = search;
-    for (;;) {
+    for (let walked = 0; ; walked += WALK) {
+      if (walked >= search.walk) return { keys: found, next: after };
       const limit = search.limit - found.length;
       found.push(...(await this.select(this.stretch, { ...search, after, limit })));
-      if (found.length >= search.limit) return found;
+      if (found.length >= search.limit) return pageOf(found, search);
       const end = await this.endOfStretch(after);
-      if (end === undefined) return found;
+      if (end === undefined) return pageOf(found, search);
       after = end;
     }
   }
@@ -76,7 +75,8 @@ export class OperatorQueries {
   }
 
   private async select(from: string, search: KeySearch): Promise<KeySummary[]> {
-    const { statuses, scope, key, effectKey, olderThan, youngerThan, after, limit } = search;
+    const { statuses, scope, key, effectKey, id, route, olderThan, youngerThan, after, limit } =
+      search;
     const rows = await this.database.query<SummaryRow>(
       `SELECT ${SUMMARY}
        FROM (
@@ -87,12 +87,13 @@ export class OperatorQueries {
            AND ($5::text[] IS NULL OR status = ANY ($5))
            AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
            AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
+           AND ($9::bigint IS NULL OR id = $9) AND ($10::text IS NULL OR route = $10)
          ORDER BY id
          LIMIT $8
        ) k
        LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
        ORDER BY k.id`,
-      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit],
+      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, id, route],
     );
     return rows.map(summaryOf);
   }
@@ -111,7 +112,16 @@ export class OperatorQueries {
   }
 }
 
-const SUMMARY = `
+function isIndexed({ effectKey, id, scope, key }: KeySearch): boolean {
+  return effectKey !== null || id !== null || (scope !== null && key !== null);
+}
+
+function pageOf(keys: KeySummary[], { limit }: KeySearch): KeyPage {
+  return { keys, next: keys.length === limit ? keys.at(-1)!.id : undefined };
+}
+
+/** Key `k` with its call in doubt, `d`. */
+export const SUMMARY = `
   k.id, k.scope, k.endpoint, k.key, k.method, k.route, k.path, k.status,
   k.recovery_point AS "recoveryPoint", k.attempt, k.resume_attempts AS "resumeAttempts",
   k.last_error_code AS "lastErrorCode", k.operation, d.phase, d."effectKey", d."startedAt",
@@ -121,13 +131,13 @@ const SUMMARY = `
   ${milliseconds('k.created_at')} AS "createdAt", ${milliseconds('k.last_run_at')} AS "lastRunAt",
   ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt"`;
 
-interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
+export interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
   phase: string | null;
   effectKey: string | null;
   startedAt: Date | null;
 }
 
-function summaryOf<Row extends SummaryRow>(
+export function summaryOf<Row extends SummaryRow>(
   row: Row,
 ): Omit<Row, 'phase' | 'effectKey' | 'startedAt'> & KeySummary {
   const { phase, effectKey, startedAt, ...key } = withDates(

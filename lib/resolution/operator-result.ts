@@ -2,8 +2,18 @@ import type { ErrorCode } from '../schema/error-code.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import type { PhaseState } from '../schema/phase-record.js';
 
-/** Who decided, and why: both go into the audit. A name alone will do for machines. */
-export type By = string | { who: string; why?: string };
+/**
+ * Who decided, and why: both go into the audit. A name alone will do for machines.
+ * `seen` is what a person had in front of them: if the key has moved on since,
+ * the decision is refused, because it was made about something else.
+ */
+export type By = string | { who: string; why?: string; seen?: SeenByPerson };
+
+/** As much of a key as tells one look at it from the next. */
+export interface SeenByPerson {
+  status: KeyStatus;
+  attempt: number;
+}
 
 /** As much of a key as a decision is about. */
 export interface KeyState {
@@ -42,7 +52,7 @@ export type Refusal =
   | 'no_operation'
   /** No foreign call is on record that could be asked about. */
   | 'nothing_to_ask'
-  /** Others changed the key each time it was looked at. */
+  /** The key has changed since a person saw it, or others changed it each time it was looked at. */
   | 'changed_meanwhile';
 
 /** What came of a decision. A refused one has changed nothing. */
@@ -69,8 +79,12 @@ export function refuse(reason: Refusal, detail: string): Refused {
 }
 
 /** Undefined where nobody is named: an audit without a name is none. */
-export function actorOf(by: By): { who: string; why: string | null } | undefined {
-  const { who, why } = typeof by === 'string' ? { who: by, why: undefined } : (by ?? {});
+export function actorOf(
+  by: By,
+): { who: string; why: string | null; seen?: SeenByPerson } | undefined {
+  const { who, why, seen } = typeof by === 'string' ? ({ who: by } as Named) : (by ?? {});
   if (typeof who !== 'string' || who.trim() === '') return undefined;
-  return { who, why: why === undefined ? null : String(why) };
+  return { who, why: why === undefined ? null : String(why), ...(seen && { seen }) };
 }
+
+type Named = Exclude<By, string>;

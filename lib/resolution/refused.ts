@@ -1,4 +1,4 @@
-import { refuse, type Refused } from './operator-result.js';
+import { refuse, type Refused, type SeenByPerson } from './operator-result.js';
 import type { SeenForDecision } from './resolution-store.js';
 
 /** Nothing is left to do but to answer. */
@@ -34,5 +34,23 @@ export function unresolved({ id }: SeenForDecision): Refused {
   return refuse(
     'unknown',
     `The outcome of key ${id} is unknown, and forgetting it would hide that. Resolve it first.`,
+  );
+}
+
+/** Something happened to the key since a person looked at it. */
+export function isOutdated(
+  seen: SeenByPerson | undefined,
+  { status, attempt }: SeenForDecision,
+): seen is SeenByPerson {
+  return seen !== undefined && (seen.status !== status || seen.attempt !== attempt);
+}
+
+export function changedSince(
+  seen: SeenByPerson,
+  { id, status, attempt }: SeenForDecision,
+): Refused {
+  return refuse(
+    'changed_meanwhile',
+    `Key ${id} was ${seen.status} in attempt ${seen.attempt} when this was decided, and is ${status} in attempt ${attempt} now. Nothing was changed. Look at it again.`,
   );
 }

@@ -7,7 +7,8 @@ import { sameKey } from './key-name.js';
  */
 export function phaseInDoubt(phases: string): string {
   return `SELECT p.name AS phase, p.effect_key AS "effectKey", p.request::text AS request,
-                 ${milliseconds('p.started_at')} AS "startedAt"
+                 ${milliseconds('p.started_at')} AS "startedAt",
+                 ${milliseconds('p.key_valid_until')} AS "keyValidUntil"
           FROM ${phases} p
           WHERE ${sameKey('p', 'k')} AND p.state = 'intended'
           ORDER BY p.position

@@ -7,6 +7,7 @@ import { webhookEndpoint } from '../payments/webhook-endpoint.js';
 import type { RunningProcess } from '../processes/child-process.js';
 import { startApp } from '../processes/rocket-rides.js';
 import type { Narrator } from './narrator.js';
+import { Operator } from './operator.js';
 import { Rider } from './rider.js';
 
 /**
@@ -53,6 +54,10 @@ export class Stage {
 
   rider(narrator: Narrator, user: 0 | 1 = 0): Rider {
     return new Rider(narrator, this.app.url, TOKENS[user] as string);
+  }
+
+  operator(narrator: Narrator): Operator {
+    return new Operator(narrator, this.app.url);
   }
 
   /** How many rows a query finds. */

@@ -72,6 +72,17 @@ describe('npm start', () => {
       expect((await otherUser?.())?.status).toBe(201);
       expect((await declined?.())?.status).toBe(402);
 
+      const [, page = '', user, password] =
+        output.match(/Operator page: +(\S+) \(user (\S+), password (\S+)\)/) ?? [];
+      const authorization = `Basic ${btoa(`${user}:${password}`)}`;
+      const closed = await send(page, { method: 'GET' });
+      expect([closed.status, closed.headers.get('www-authenticate')]).toEqual([
+        401,
+        expect.stringMatching(/^Basic /),
+      ]);
+      const opened = await send(page, { method: 'GET', headers: { authorization } });
+      expect(opened.text).toContain(`Signed in as <b><bdi>${user}</bdi></b>`);
+
       child.kill('SIGINT');
       const [code] = await once(child, 'exit');
       expect(code).toBe(0);

@@ -30,6 +30,32 @@ export const aDoubt: Chapter = {
       [retry.status, retry.body.code],
       [409, 'outcome_unknown'],
     );
-    narrator.expect('one transfer in the ledger', (await stage.provider.transfers()).length, 1);
+    const [transfer, ...others] = await stage.provider.transfers();
+    narrator.expect('one transfer in the ledger', [transfer?.amount, others], [500, []]);
+
+    narrator.say(
+      'A person finds it in the books of the provider, and says so on the operator page.',
+    );
+    const { preview, done } = await stage.operator(narrator).resolve('tip', {
+      outcome: 'executed',
+      result: JSON.stringify({ transferId: transfer?.id, declined: null }),
+      reason: 'The transfer is in the books',
+      evidence: transfer?.id ?? '',
+    });
+    narrator.expect(
+      'the page told what would happen, before anything did',
+      preview.includes('The call is not made again.'),
+      true,
+    );
+    narrator.expect('then it was done', done.includes('It is resolved.'), true);
+
+    narrator.say('The next retry goes on with what the person found.');
+    const last = await rider.send(request);
+    narrator.expect('the tip is there', last.status, 201);
+    narrator.expect(
+      'and still one transfer in the ledger',
+      (await stage.provider.transfers()).length,
+      1,
+    );
   },
 };

@@ -1,0 +1,155 @@
+import type { KeySummary } from '../key-report.js';
+import type { KeyStatus } from '../../schema/key-status.js';
+import type { IdempotencyOperator } from '../idempotency-operator.js';
+import type { ReasonedDecision } from './decision.js';
+import { intentFor, type Decider } from './decider.js';
+import { filterIn, queryFrom } from './key-filter.js';
+import type { KeyLists } from './key-lists.js';
+import type { PageAccess } from './page-access.js';
+import type { UnknownKey } from './page-queries.js';
+import type { Fields } from './page-request.js';
+import { predict, type PhaseTarget } from './prediction.js';
+
+/** A round takes some seconds at most, well within what proxies wait for an answer. */
+export const BULK_LIMIT = 1_000;
+
+/** Express reads forms of up to 100 KB. The other fields need some of it. */
+const LONGEST_ITEMS = 64 * 1024;
+
+export interface DryRun {
+  /** How many keys would be changed. */
+  possible: number;
+  /** Why the others would not, and how many of them. */
+  refused: [string, number][];
+  /** What would happen next, and to how many. */
+  sentences: [string, number][];
+  warnings: string[];
+  /** There are more keys than one round takes. */
+  more: boolean;
+  /** The keys that would be changed, as they were seen: for the form. */
+  items: string;
+}
+
+export interface BulkResult {
+  asked: number;
+  changed: number;
+  refused: [string, number][];
+}
+
+/**
+ * One decision for many keys. A dry run looks at them and counts; what is done
+ * then is done to those very keys as they were seen, and not to others that match
+ * the search by then. Each is authorised, checked and audited by itself.
+ */
+export class Bulk {
+  constructor(
+    private readonly operator: IdempotencyOperator,
+    private readonly lists: KeyLists,
+    private readonly decider: Decider,
+    private readonly access: PageAccess,
+  ) {}
+
+  async dryRun(request: unknown, form: Fields, reasoned: ReasonedDecision): Promise<DryRun> {
+    const { decision } = reasoned;
+    const list = await this.lists.page(queryFrom(filterIn(form)), undefined, BULK_LIMIT);
+    const refused = new Tally();
+    const sentences = new Tally();
+    const warnings = new Set<string>();
+    const items: string[] = [];
+    let length = 0;
+    let cut = false;
+    for (const key of list.keys) {
+      const prediction = predict(key, decision, targetOf(key));
+      if (!prediction.possible) refused.add(generalised(prediction.why, key));
+      else if ((await this.access.authorise(request, intentFor(key, decision))) === undefined) {
+        refused.add(`You may not ${decision.action} these.`);
+      } else {
+        const item = itemOf(key);
+        length += encodeURIComponent(item).length + 3;
+        if (length > LONGEST_ITEMS) {
+          cut = true;
+          break;
+        }
+        items.push(item);
+        for (const sentence of prediction.next) sentences.add(generalised(sentence, key));
+        for (const warning of prediction.warnings) warnings.add(warning);
+      }
+    }
+    return {
+      possible: items.length,
+      refused: refused.entries,
+      sentences: sentences.entries,
+      warnings: [...warnings],
+      more: cut || list.next !== undefined,
+      items: items.join(' '),
+    };
+  }
+
+  async carryOut(request: unknown, form: Fields, reasoned: ReasonedDecision): Promise<BulkResult> {
+    const items = (form.text('items') ?? '').split(' ').flatMap(itemFrom).slice(0, BULK_LIMIT);
+    const refused = new Tally();
+    let changed = 0;
+    for (const { id, seen } of items) {
+      const [key] = (await this.operator.find({ id, limit: 1 })).keys;
+      if (!key) {
+        refused.add('The key is gone.');
+        continue;
+      }
+      const effectKey = key.inDoubt?.effectKey;
+      const decided = await this.decider.decide(request, { key, effectKey, seen }, reasoned);
+      if (decided.changed) changed += 1;
+      else refused.add(REASONS[decided.reason] ?? decided.reason);
+    }
+    return { asked: items.length, changed, refused: refused.entries };
+  }
+}
+
+const REASONS: Record<string, string> = {
+  forbidden: 'You may not do this to them.',
+  changed_meanwhile: 'They have changed since the dry run.',
+  running: 'An attempt runs them now.',
+  lapsed: 'Their attempt died a moment ago.',
+  not_in_doubt: 'No foreign call is in doubt any more.',
+  not_found: 'They are gone.',
+};
+
+/** A key and how it was seen. Ids are opaque, so they are encoded; an encoded text has no colon. */
+function itemOf({ id, status, attempt }: KeySummary): string {
+  return `${encodeURIComponent(id)}:${status}:${attempt}`;
+}
+
+function itemFrom(item: string): { id: string; seen: { status: KeyStatus; attempt: number } }[] {
+  const match = /^([^:\s]+):([a-z_]+):(\d{1,9})$/.exec(item);
+  if (!match) return [];
+  try {
+    const id = decodeURIComponent(match[1]!);
+    return [{ id, seen: { status: match[2] as KeyStatus, attempt: Number(match[3]) } }];
+  } catch {
+    return [];
+  }
+}
+
+function targetOf(key: KeySummary | UnknownKey): PhaseTarget | undefined {
+  if (!key.inDoubt) return undefined;
+  const { phase, effectKey } = key.inDoubt;
+  const keyValidUntil = 'keyValidUntil' in key ? key.keyValidUntil : null;
+  return { name: phase, state: 'intended', effectKey, keyValidUntil };
+}
+
+/** Sentences that differ only by the recovery point are one, or the list would be as long as the keys. */
+function generalised(sentence: string, { recoveryPoint }: KeySummary): string {
+  return sentence.replace(`"${recoveryPoint}"`, 'they have reached');
+}
+
+/** How often each sentence came up, most often first. */
+class Tally {
+  private readonly counts = new Map<string, number>();
+
+  add(sentence: string): void {
+    this.counts.set(sentence, (this.counts.get(sentence) ?? 0) + 1);
+  }
+
+  get entries(): [string, number][] {
+    return [...this.counts].sort(([, a], [, b]) => b - a);
+  }
+}

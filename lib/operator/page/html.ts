@@ -1,0 +1,58 @@
+/** Markup that is safe to send. Only `html` makes it, so there is no way to pass text off as markup. */
+export class Html {
+  /** @internal */
+  private constructor(readonly text: string) {}
+
+  /** For `html` alone: the rest of the page has no way to make markup from text. */
+  static readonly of = (strings: TemplateStringsArray, values: readonly HtmlValue[]): Html =>
+    new Html(strings.reduce((text, part, index) => text + render(values[index - 1]) + part));
+}
+
+export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
+
+/**
+ * A template whose values are escaped, whatever they are. Attributes have to be
+ * in double quotes. Nothing is shown for false, null and undefined, so
+ * `${condition && html`…`}` works.
+ */
+export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
+  return Html.of(strings, values);
+}
+
+function render(value: HtmlValue): string {
+  if (value instanceof Html) return value.text;
+  if (value === false || value === null || value === undefined) return '';
+  if (typeof value === 'string') return escape(value);
+  if (typeof value === 'number') return String(value);
+  return value.map(render).join('');
+}
+
+const ESCAPED: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  '`': '&#96;',
+};
+
+function escape(text: string): string {
+  return text.replace(/[&<>"'`]/g, (character) => ESCAPED[character]!);
+}
+
+/**
+ * Characters that cannot be seen, or that change the order of what stands beside
+ * them. A client chooses its keys, and must not be able to make one look like another.
+ */
+const INVISIBLE =
+  // oxlint-disable-next-line no-control-regex -- these are what it is about
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+/** A text of somebody else, with what cannot be seen spelt out. */
+export function visible(text: string): Html {
+  const spelt = text.replace(
+    INVISIBLE,
+    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
+  );
+  return html`<bdi>${spelt}</bdi>`;
+}

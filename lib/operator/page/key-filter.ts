@@ -1,0 +1,61 @@
+import type { KeyStatus } from '../../schema/key-status.js';
+import type { KeyQuery } from '../key-report.js';
+import { searchOf } from '../key-search.js';
+import { FormFault } from './decision.js';
+import type { Fields } from './page-request.js';
+
+/** What a list of keys is narrowed by, as it stands in the form. */
+export const FILTER_FIELDS = [
+  'status',
+  'scope',
+  'key',
+  'effect',
+  'id',
+  'route',
+  'older',
+  'younger',
+] as const;
+
+export type FilterTexts = Partial<Record<(typeof FILTER_FIELDS)[number], string>>;
+
+export function filterIn(fields: Fields): FilterTexts {
+  const texts: FilterTexts = {};
+  for (const name of FILTER_FIELDS) {
+    const text = fields.text(name);
+    if (text !== undefined) texts[name] = text;
+  }
+  return texts;
+}
+
+/** Throws a fault that names the field which cannot be meant. */
+export function queryFrom(filter: FilterTexts): KeyQuery {
+  const { status, scope, key, effect, id, route, older, younger } = filter;
+  const query: KeyQuery = {
+    ...(status !== undefined && { status: status as KeyStatus }),
+    ...(scope !== undefined && { scope }),
+    ...(key !== undefined && { key }),
+    ...(effect !== undefined && { effectKey: effect }),
+    ...(id !== undefined && { id }),
+    ...(route !== undefined && { route: withoutMethod(route) }),
+    ...(older !== undefined && { olderThan: older }),
+    ...(younger !== undefined && { youngerThan: younger }),
+  };
+  try {
+    searchOf(query);
+  } catch (error) {
+    throw new FormFault((error as Error).message);
+  }
+  return query;
+}
+
+/** Unknown keys have indexes of their own; what has a better one yet is not looked for there. */
+export function isOfUnknown({ status, effectKey, id, scope, key }: KeyQuery): boolean {
+  const named =
+    effectKey !== undefined || id !== undefined || (scope !== undefined && key !== undefined);
+  return status === 'unknown' && !named;
+}
+
+/** People copy "POST /rides" from the page. */
+function withoutMethod(route: string): string {
+  return route.replace(/^[A-Z]+ +(?=\/)/, '');
+}

@@ -1,0 +1,61 @@
+import type { IdempotencyOperator } from '../idempotency-operator.js';
+import type { KeyQuery, KeySummary } from '../key-report.js';
+import { searchOf } from '../key-search.js';
+import { isOfUnknown } from './key-filter.js';
+import type { PageQueries, UnknownKey } from './page-queries.js';
+
+/**
+ * How many keys one request looks at, where no index helps: about a second. The
+ * person goes on from there, or narrows the search.
+ */
+const WALK = 200_000;
+
+/** A page of keys, with where the next one begins. */
+export interface KeyList {
+  keys: KeySummary[];
+  /** Set where all of them are unknown, with what is urgent about them. */
+  unknown: UnknownKey[] | undefined;
+  next: string | undefined;
+  /** There may be more, although this page is not full: the walk has ended early. */
+  unfinished: boolean;
+}
+
+/** Lists of keys, by the way that is quick for them. */
+export class KeyLists {
+  constructor(
+    private readonly operator: IdempotencyOperator,
+    private readonly queries: PageQueries,
+  ) {}
+
+  async page(query: KeyQuery, after: string | undefined, limit: number): Promise<KeyList> {
+    if (isOfUnknown(query)) return this.unknown(query, after, limit);
+    const { keys, next } = await this.operator.find({
+      ...query,
+      limit,
+      walk: WALK,
+      ...(after !== undefined && { after }),
+    });
+    return {
+      keys,
+      unknown: undefined,
+      next,
+      unfinished: next !== undefined && keys.length < limit,
+    };
+  }
+
+  private async unknown(
+    query: KeyQuery,
+    after: string | undefined,
+    limit: number,
+  ): Promise<KeyList> {
+    const cursor = after !== undefined && isCursor(after) ? after : undefined;
+    const unknown = await this.queries.unknown(searchOf(query), cursor, limit);
+    const next = unknown.length === limit ? unknown.at(-1)!.cursor : undefined;
+    return { keys: unknown, unknown, next, unfinished: false };
+  }
+}
+
+/** Of the list of unknown keys: part, time and id. */
+function isCursor(text: string): boolean {
+  return /^[01]~\d{1,12}(\.\d{1,9})?~[^~]+$/.test(text);
+}

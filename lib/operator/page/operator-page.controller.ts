@@ -1,0 +1,191 @@
+import {
+  Controller,
+  Get,
+  HttpException,
+  Inject,
+  Logger,
+  Post,
+  Req,
+  Res,
+  UseGuards,
+  VERSION_NEUTRAL,
+  type Type,
+} from '@nestjs/common';
+import type { Answer } from '../../answers/answer.js';
+import { statusGuard } from '../../background/status-guard.js';
+import { StoreUnavailableError } from '../../postgres/store-unavailable.error.js';
+import type { IncomingRequest } from '../../request/incoming-request.js';
+import { HttpPlatformHost } from '../../response/http-platform-host.js';
+import { errorLine } from '../../telemetry/error-line.js';
+import { FormFault } from './decision.js';
+import { html } from './html.js';
+import { Links, type PageName } from './links.js';
+import { OperatorPage } from './operator-page.js';
+import { assetAnswer, htmlAnswer } from './page-answer.js';
+import { Fields, formOf, queryOf, type PageRequest } from './page-request.js';
+import type { OperatorPageOptions } from './page.options.js';
+import { foreignForm } from './same-origin.js';
+import { SCRIPT } from './script.js';
+import { ICON, STYLE } from './style.js';
+
+const ASSETS = {
+  'style.css': assetAnswer('text/css', STYLE),
+  'script.js': assetAnswer('text/javascript', SCRIPT),
+  'icon.svg': assetAnswer('image/svg+xml', ICON),
+};
+
+const logger = new Logger('IdempotencyOperatorPage');
+
+/**
+ * The routes of the page. Answers go to the platform directly: the application's
+ * pipes would refuse our forms, and its interceptors would wrap our pages. Nest
+ * gives requests and responses to a method without asking either.
+ */
+export function operatorPageController({ path, guards = [] }: OperatorPageOptions): Type {
+  @Controller({ path, version: VERSION_NEUTRAL })
+  @UseGuards(statusGuard(guards, 'operatorPage.guards'))
+  class IdempotencyOperatorPageController {
+    constructor(
+      @Inject(OperatorPage) private readonly page: OperatorPage,
+      @Inject(HttpPlatformHost) private readonly http: HttpPlatformHost,
+    ) {}
+
+    @Get()
+    overview(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.serve('', request, response, (asked) => this.page.overview(asked));
+    }
+
+    @Get('keys')
+    keys(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.serve('keys', request, response, (asked) => this.page.keys(asked));
+    }
+
+    @Get('key')
+    key(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.serve('key', request, response, (asked) => this.page.key.show(asked));
+    }
+
+    @Get('letters')
+    letters(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.serve('letters', request, response, (asked) => this.page.letters(asked));
+    }
+
+    @Post('decide')
+    decide(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.act('decide', request, response, (asked) => this.page.key.decide(asked));
+    }
+
+    @Post('bulk')
+    bulk(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.act('bulk', request, response, (asked) => this.page.bulk(asked));
+    }
+
+    @Post('requeue')
+    requeue(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.act('requeue', request, response, (asked) => this.page.requeue(asked));
+    }
+
+    @Get('style.css')
+    style(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.serve('style.css', request, response, async () => ASSETS['style.css']);
+    }
+
+    @Get('script.js')
+    script(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.serve('script.js', request, response, async () => ASSETS['script.js']);
+    }
+
+    @Get('icon.svg')
+    icon(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.serve('icon.svg', request, response, async () => ASSETS['icon.svg']);
+    }
+
+    /** A form that changes something: it has to come from the page itself. */
+    private act(
+      name: PageName,
+      request: IncomingRequest,
+      response: unknown,
+      work: (asked: PageRequest) => Promise<Answer>,
+    ): Promise<void> {
+      return this.serve(name, request, response, async (asked) => {
+        const foreign = foreignForm(request);
+        if (foreign !== undefined) {
+          return this.page.frame.refuse(asked, 403, 'Nothing was changed', foreign);
+        }
+        const form = formOf(request);
+        if (!form) {
+          return this.page.frame.refuse(
+            asked,
+            415,
+            'Nothing was changed',
+            'The form could not be read. The application has to have a parser for application/x-www-form-urlencoded; Nest has one by default.',
+          );
+        }
+        return work({ ...asked, form });
+      });
+    }
+
+    private async serve(
+      name: PageName,
+      request: IncomingRequest,
+      response: unknown,
+      work: (asked: PageRequest) => Promise<Answer>,
+    ): Promise<void> {
+      // Before anything else: an exception of `access` is for the application's own filters.
+      const visitor = await this.page.access.visitor(request);
+      const { platform } = this.http;
+      if (!visitor) return platform.send(response, NOT_FOR_YOU);
+      const links = new Links(request, name);
+      const asked = { raw: request, visitor, links, query: queryOf(request), form: new Fields([]) };
+      platform.send(
+        response,
+        await work(asked).catch((error: unknown) => this.failed(asked, error)),
+      );
+    }
+
+    private failed(asked: PageRequest, error: unknown): Answer {
+      if (error instanceof FormFault) {
+        return this.page.frame.refuse(asked, 400, 'Nothing was changed', error.message);
+      }
+      // Of `access`, when it was asked about one key: the person is known by now.
+      if (error instanceof HttpException) {
+        return this.page.frame.refuse(
+          asked,
+          error.getStatus(),
+          'Nothing was changed',
+          error.message,
+        );
+      }
+      logger.error(`A page could not be shown: ${errorLine(error)}`);
+      return error instanceof StoreUnavailableError
+        ? this.page.frame.refuse(
+            asked,
+            503,
+            'Not now',
+            'The database did not answer in time. Try again.',
+          )
+        : this.page.frame.refuse(
+            asked,
+            500,
+            'Something went wrong',
+            'The log of the application has the reason.',
+          );
+    }
+  }
+  return IdempotencyOperatorPageController;
+}
+
+/** Without a word about what is here. */
+const NOT_FOR_YOU = htmlAnswer(
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <title>Not allowed</title>
+      </head>
+      <body>
+        <p>Not allowed.</p>
+      </body>
+    </html>`,
+  403,
+);

@@ -1,0 +1,210 @@
+import { isFinished, wasClosed } from '../../resolution/refused.js';
+import type { KeyStatus } from '../../schema/key-status.js';
+import type { PhaseState } from '../../schema/phase-record.js';
+import type { KeySummary } from '../key-report.js';
+import type { Decision } from './decision.js';
+
+/** What a decision would do to a key, as the key is now. */
+export type Prediction =
+  | {
+      possible: true;
+      /** The key's status after it; null where the key would be gone. */
+      after: KeyStatus | null;
+      /** What happens next, in sentences. */
+      next: string[];
+      /** What a person should think twice about. */
+      warnings: string[];
+    }
+  | { possible: false; why: string };
+
+/** The foreign call that a decision is about. */
+export interface PhaseTarget {
+  name: string;
+  state: PhaseState;
+  effectKey: string;
+  keyValidUntil: Date | null;
+}
+
+/**
+ * A preview. It promises nothing: the operator decides anew, on the state that
+ * it finds, and the fence of its statement has the last word.
+ */
+export function predict(
+  key: KeySummary,
+  decision: Decision,
+  phase: PhaseTarget | undefined,
+): Prediction {
+  if (key.status === 'in_progress') {
+    return impossible('An attempt runs this key now, or died a moment ago. Wait until it is over.');
+  }
+  switch (decision.action) {
+    case 'resolve':
+      return decision.of === 'phase'
+        ? resolvePhase(key, decision.resolution.outcome, phase)
+        : resolveKey(key, decision.resolution);
+    case 'retry':
+      return retry(key);
+    case 'expire':
+      return expire(key);
+    case 'evict':
+      return evict(key);
+  }
+}
+
+function resolvePhase(
+  key: KeySummary,
+  outcome: 'executed' | 'rejected' | 'not_executed',
+  phase: PhaseTarget | undefined,
+): Prediction {
+  if (!phase) return impossible('No foreign call of this key is in doubt.');
+  const evident = outcome !== 'not_executed' && key.status !== 'unknown';
+  const open = phase.state === 'intended' || (evident && phase.state === 'withdrawn');
+  if (!open || isFinished(key)) {
+    return impossible(
+      `The call of phase "${phase.name}" is on record as ${phase.state}, and the key is ${key.status}.`,
+    );
+  }
+  const goesOn = `${whoGoesOn(key)} goes on from the last recovery point.`;
+  switch (outcome) {
+    case 'executed':
+      return {
+        possible: true,
+        after: 'failed_retryable',
+        next: [
+          `Phase "${phase.name}" is recorded as done, with this result. The call is not made again.`,
+          goesOn,
+        ],
+        warnings: [],
+      };
+    case 'rejected':
+      return {
+        possible: true,
+        after: 'failed_retryable',
+        next: [
+          `Phase "${phase.name}" is recorded as rejected. The call is not made again.`,
+          `${goesOn} It meets the exception as if the other system had just said no.`,
+        ],
+        warnings: [],
+      };
+    case 'not_executed':
+      return {
+        possible: true,
+        after: 'failed_retryable',
+        next: [
+          `${whoGoesOn(key)} makes the call of phase "${phase.name}" again, under the same effect key.`,
+        ],
+        warnings: [
+          'If the call did take effect, or still does, and the other system does not recognise the effect key, it happens twice.',
+          ...(phase.keyValidUntil !== null && phase.keyValidUntil.getTime() <= Date.now()
+            ? [
+                'The other system has forgotten the effect key: it would not recognise a repetition.',
+              ]
+            : []),
+        ],
+      };
+  }
+}
+
+function resolveKey(
+  key: KeySummary,
+  resolution: Extract<Decision, { of: 'key' }>['resolution'],
+): Prediction {
+  if (key.status !== 'unknown') {
+    return impossible(`The key is ${key.status}; only an unknown one can be resolved.`);
+  }
+  if (key.inDoubt) {
+    return impossible(
+      `The call of phase "${key.inDoubt.phase}" is in doubt: tell what became of it first.`,
+    );
+  }
+  if (resolution.outcome === 'completed') {
+    return {
+      possible: true,
+      after: 'completed',
+      next: [`The key is finished. Each retry gets ${resolution.answer.status} with this body.`],
+      warnings: [],
+    };
+  }
+  return {
+    possible: true,
+    after: 'failed_retryable',
+    next: [`${whoGoesOn(key)} runs it again, from the recovery point "${key.recoveryPoint}".`],
+    warnings: ['Whatever the handler did outside of phases before it died would be done again.'],
+  };
+}
+
+function retry(key: KeySummary): Prediction {
+  if (isFinished(key) || key.status === 'expired') {
+    return impossible(`The key is ${key.status}: there is nothing to try again.`);
+  }
+  if (key.status === 'unknown') {
+    if (!key.inDoubt) return impossible('No foreign call is on record that could be asked about.');
+    return {
+      possible: true,
+      after: 'unknown',
+      next: [
+        `The reconciler asks again what became of phase "${key.inDoubt.phase}", from its first question on.`,
+      ],
+      warnings: [],
+    };
+  }
+  if (key.operation === null) {
+    return impossible('The key has no @Resumable() operation, so only its client can retry it.');
+  }
+  return {
+    possible: true,
+    after: key.status,
+    next: ['The completer tries the operation now, and gets another round of attempts.'],
+    warnings: [],
+  };
+}
+
+function expire(key: KeySummary): Prediction {
+  if (key.status === 'expired' || wasClosed(key)) {
+    return impossible('The key has been ended before its time already.');
+  }
+  if (isFinished(key)) {
+    return {
+      possible: true,
+      after: 'expired',
+      next: ['The answer is forgotten, and a tombstone stays: each retry gets 410.'],
+      warnings: ['The client can no longer learn how its request ended.'],
+    };
+  }
+  if (key.status === 'unknown') return impossible('The outcome is unknown. Resolve it first.');
+  if (key.inDoubt) {
+    return impossible(
+      `The call of phase "${key.inDoubt.phase}" is in doubt: tell what became of it first.`,
+    );
+  }
+  return {
+    possible: true,
+    after: 'completed',
+    next: ['The key is closed: each retry gets 408, and nobody goes on with it.'],
+    warnings: ['What its finished phases have done stays done.'],
+  };
+}
+
+function evict(key: KeySummary): Prediction {
+  if (key.status === 'unknown') return impossible('The outcome is unknown. Resolve it first.');
+  if (!isFinished(key) && key.status !== 'expired') {
+    return impossible(
+      `The key is ${key.status}: what it has done so far would be done again. Expire it to close it.`,
+    );
+  }
+  return {
+    possible: true,
+    after: null,
+    next: ['The key and its answer are removed. The audit stays.'],
+    warnings: ['The next request with this key is a new operation: it takes effect again.'],
+  };
+}
+
+/** Who takes the key up after it became resumable. */
+function whoGoesOn({ operation }: KeySummary): string {
+  return operation === null ? "The client's next retry" : 'The completer, right away,';
+}
+
+function impossible(why: string): Prediction {
+  return { possible: false, why };
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { Database } from '../../lib/postgres/database.js';
+import { PageQueries } from '../../lib/operator/page/page-queries.js';
+import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
+import { planOf, readsOf } from '../support/plans.js';
+import { forEachPlatform, onEachPlatform } from '../support/platforms.js';
+import { get, submit } from './forms.js';
+import { startPageApp, type PageApp } from './page-app.js';
+
+/** After an outage: ten thousand unknown keys in a table of five times as many. */
+async function insertOutage({ database }: PageApp): Promise<void> {
+  await database.query(
+    `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, locked_until, created_at, expires_at, method, route)
+     SELECT 'crowd', 'done-' || n, '', gen_random_uuid(), 'completed', now(), now() - n * interval '1 second',
+            now() + interval '1 day', 'POST', '/rides'
+     FROM generate_series(1, 40000) n`,
+  );
+  await database.query(
+    `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, attempt, locked_until, created_at, method, route,
+                                   reconcile_attempts, reconcile_after, last_error_code)
+     SELECT 'outage', 'lost-' || n, '', gen_random_uuid(), 'unknown', 1, now(), now() - n * interval '1 second', 'POST', '/rides',
+            10, CASE WHEN n > 7000 THEN now() + interval '1 hour' END, 'in_doubt'
+     FROM generate_series(1, 10000) n`,
+  );
+  await database.query(
+    `INSERT INTO idempotency_phases (key_id, name, position, kind, state, attempt, effect_key, in_doubt)
+     SELECT id, 'charge_created', 1, 'foreign', 'intended', 1, gen_random_uuid(), 'stop'
+     FROM idempotency_keys WHERE scope = 'outage'`,
+  );
+  await database.query('ANALYZE idempotency_keys, idempotency_phases, idempotency_outbox');
+}
+
+forEachPlatform('The operator page with many keys', (platform) => {
+  describe('With ten thousand unknown keys', () => {
+    let app: PageApp;
+    beforeAll(async () => {
+      app = await startPageApp(platform);
+      await insertOutage(app);
+    });
+    afterAll(() => app.close());
+
+    it('the overview counts them, and shows those left to people, oldest first', async () => {
+      const { text } = await get(app.page);
+      expect(text).toMatch(/<b>7,000<\/b><small>unknown, left to people/);
+      expect(text).toMatch(/<b>3,000<\/b><small>unknown, being asked about/);
+      const keys = [...text.matchAll(/<bdi>(lost-\d+)<\/bdi>/g)].map(([, key]) => key);
+      expect(keys).toEqual(Array.from({ length: 20 }, (_, n) => `lost-${7000 - n}`));
+    });
+
+    it('the list goes through all of them, each once', async () => {
+      const { page } = app;
+      const keys: string[] = [];
+      let address: string | undefined = `${page}/keys?status=unknown&younger=12m`;
+      // The youngest of them: all would be too many pages for a test.
+      while (address !== undefined) {
+        const { text } = await get(address);
+        for (const [, key] of text.matchAll(/<bdi>(lost-\d+)<\/bdi>/g)) keys.push(key!);
+        const [link] = /<a[^>]*rel="next"[^>]*>/.exec(text) ?? [''];
+        const [, next] = /href="([^"]+)"/.exec(link) ?? [];
+        address = next && new URL(next.replaceAll('&amp;', '&'), address).href;
+      }
+      expect(keys.length).toBeGreaterThan(650);
+      expect(new Set(keys).size).toBe(keys.length);
+    });
+
+    it('a thousand of them are told to try again in one go, after a count', async () => {
+      const fields = {
+        status: 'unknown',
+        scope: 'outage',
+        action: 'retry',
+        reason: 'The provider is back',
+      };
+      const dryRun = await submit(`${app.page}/bulk`, { ...fields, step: 'preview' });
+      expect(dryRun.text).toContain('1,000 keys would be changed');
+      expect(dryRun.text).toContain('there are more, for the next round');
+      const [, items = ''] = /name="items"\s+value="([^"]*)"/.exec(dryRun.text) ?? [];
+      const done = await submit(`${app.page}/bulk`, { ...fields, items, step: 'do' });
+      expect(done.text).toContain('1,000 keys were changed, 0 left alone');
+      const [audited] = await app.database.query(
+        `SELECT count(*)::int AS count, count(DISTINCT key)::int AS keys FROM idempotency_audit WHERE action = 'retry' AND who = 'ada@example.com'`,
+      );
+      expect(audited).toEqual({ count: 1000, keys: 1000 });
+    });
+  });
+});
+
+describe('The reads of the page', () => {
+  const sent: { sql: string; parameters: unknown[] }[] = [];
+  let dataSource: DataSource;
+  let app: PageApp;
+  let queries: PageQueries;
+
+  onEachPlatform(
+    (platform) => {
+      beforeAll(async () => {
+        app = await startPageApp(platform);
+        await insertOutage(app);
+        dataSource = new DataSource({ type: 'postgres', url: app.database.url });
+        await dataSource.initialize();
+        queries = new PageQueries(
+          new (class extends Database {
+            override query<Row>(
+              statement: string | PreparedStatement,
+              parameters: unknown[],
+            ): Promise<Row[]> {
+              sent.push({
+                sql: typeof statement === 'string' ? statement : statement.text,
+                parameters,
+              });
+              return super.query(statement, parameters);
+            }
+          })(dataSource, 10_000),
+        );
+      });
+      afterAll(async () => {
+        await dataSource.destroy();
+        await app.close();
+      });
+
+      const any = { scope: null, key: null, route: null, olderThan: null, youngerThan: null };
+      it.each<[string, () => Promise<unknown>]>([
+        ['the unknown keys', () => queries.unknown(any, undefined, 20)],
+        ['the count of unknown keys', () => queries.countUnknown()],
+        ['the count of what waits for workers', () => queries.countResumable()],
+        ['the newest keys', () => queries.recent()],
+      ])('follow an index: %s', async (_, read) => {
+        sent.length = 0;
+        await read();
+        for (const { sql, parameters } of sent) {
+          const [row] = await app.database.query(`EXPLAIN (FORMAT JSON) ${sql}`, parameters);
+          const nodes = readsOf(planOf(row), 'idempotency_keys');
+          expect(nodes.length).toBeGreaterThan(0);
+          expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan')).toEqual([]);
+        }
+      });
+    },
+    // A statement is the same on both.
+    ['express'],
+  );
+});

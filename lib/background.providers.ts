@@ -137,7 +137,8 @@ function createMaintenance(
   maintenance.add('reconciler', reconciler);
 
   const closing = renderProblem(unfinished(), settings);
-  const reaper = new Reaper(reaperStore, closing, (job) => maintenance.wake(job));
+  const wakeJob = (job: 'completer' | 'reconciler') => maintenance.wake(job);
+  const reaper = new Reaper(reaperStore, closing, wakeJob, transitions.unknownOutcomes);
   maintenance.add('reaper', reaper);
 
   const routes = new OutboxRoutes(outboxHandlers, settings.outbox.transport);

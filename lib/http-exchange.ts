@@ -4,7 +4,7 @@ import type { Answer, AnswerToSend, ObservedAnswer } from './answers/answer.js';
 import type { IdempotentRoute } from './idempotency.routes.js';
 import type { Attempt } from './keys/attempt.js';
 import type { Decision } from './keys/decision.js';
-import { DecisionAnswers } from './keys/decision-answers.js';
+import { DecisionAnswers, type Asked } from './keys/decision-answers.js';
 import type { Recorded } from './keys/recorder.js';
 import { isIdempotent, isSafe } from './policy/http-methods.js';
 import type { IncomingRequest } from './request/incoming-request.js';
@@ -13,6 +13,7 @@ import { answered } from './response/answered.js';
 import type { Client } from './response/client.js';
 import type { HandlerEnd } from './response/handler-end.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
+import { Observation } from './telemetry/observation.js';
 
 /** On a request that has passed: a second copy of the interceptor on a route has nothing to do. */
 const seen = Symbol('idempotency:seen');
@@ -38,14 +39,20 @@ export class HttpExchanges {
 }
 
 /** One request and its response. */
-export class HttpExchange {
+export class HttpExchange implements Asked {
+  readonly observed: Observation;
+  /** Known once the request is identified. */
+  name: KeyedRequest | undefined;
+
   constructor(
     private readonly side: HttpExchanges,
     private readonly route: IdempotentRoute,
     private readonly context: ExecutionContext,
     private readonly request: IncomingRequest,
     private readonly response: unknown,
-  ) {}
+  ) {
+    this.observed = new Observation(route.name);
+  }
 
   /** Undefined: it came without a key, and needs none. */
   readKey(): string | undefined {
@@ -56,10 +63,13 @@ export class HttpExchange {
   }
 
   /** Scope, endpoint and fingerprint. */
-  identify(key: string): Promise<KeyedRequest> {
-    const { request, context, route } = this;
+  async identify(key: string): Promise<KeyedRequest> {
+    const { request, context, route, observed } = this;
+    observed.begin();
     const pattern = this.platform.routePattern(request);
-    return this.side.reader.identify(key, { ...route, request, pattern, context });
+    const routed = { ...route, request, pattern, context, observed };
+    this.name = await this.side.reader.identify(key, routed);
+    return this.name;
   }
 
   /** Who waits for the answer, for those that wait for another attempt. */
@@ -70,12 +80,15 @@ export class HttpExchange {
 
   /** Sends what a request gets that does not run. */
   answer(decision: Exclude<Decision, { kind: 'run' }>): Observable<unknown> {
-    return this.send(this.side.answers.to(decision, this.route.name));
+    const answer = this.side.answers.to(decision, this);
+    this.observed.answered(outcomeOf(decision));
+    return this.send(answer);
   }
 
   /** Sends what an error of ours means; one of the application's own is thrown again. */
   refuse(error: unknown): Observable<unknown> {
-    const answer = this.side.answers.toError(error, this.route.name);
+    const answer = this.side.answers.toError(error, this);
+    this.observed.answered(answer ? 'refused' : 'failed');
     if (!answer) throw error;
     return this.send(answer);
   }
@@ -87,11 +100,14 @@ export class HttpExchange {
   }
 
   afterRecording(attempt: Attempt, observed: ObservedAnswer, recorded: Recorded): AnswerToSend {
+    this.observed.answered(recorded.outcome);
     return this.side.answers.afterRecording(attempt, observed.status, recorded);
   }
 
   insteadOfUnrecorded(error: unknown): AnswerToSend {
-    return this.side.answers.insteadOfUnrecorded(error, this.route.name);
+    const answer = this.side.answers.insteadOfUnrecorded(error, this);
+    this.observed.answered('refused');
+    return answer;
   }
 
   /** What Nest gets for a request that is answered already. */
@@ -107,4 +123,9 @@ export class HttpExchange {
   private get platform() {
     return this.side.host.platform;
   }
+}
+
+function outcomeOf({ kind }: Exclude<Decision, { kind: 'run' }>) {
+  if (kind === 'replay') return 'replayed';
+  return kind === 'accepted' ? 'accepted' : 'refused';
 }

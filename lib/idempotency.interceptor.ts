@@ -16,7 +16,6 @@ import type { Attempt } from './keys/attempt.js';
 import { KeyService } from './keys/key-service.js';
 import { missingModule } from './missing-module.js';
 import { HandlerRunner } from './phases/handler-runner.js';
-import { debug, keyHash } from './telemetry/debug-log.js';
 import { IMPORTED } from './tokens.js';
 
 /** The protocol, top to bottom: key, scope and fingerprint, decide, run or replay or refuse, record, send. */
@@ -50,7 +49,6 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
       const request = await exchange.identify(key);
       const decision = await this.keys.decide(request, route.policy, exchange.client);
-      if (debug.enabled) debug('%s: %s, key %s', route.name, decision.kind, keyHash(request));
       return decision.kind === 'run'
         ? this.run(decision.attempt, route, exchange, next)
         : exchange.answer(decision);

@@ -46,6 +46,7 @@ import { StatusLocation } from './background/status-location.js';
 import { operatorPageController } from './operator/page/operator-page.controller.js';
 import { checkOperatorPage } from './operator/page/page.options.js';
 import { operatorPageProviders } from './operator.providers.js';
+import { describeScopesWith } from './telemetry/key-labels.js';
 
 @Module({})
 export class IdempotencyModule
@@ -60,6 +61,7 @@ export class IdempotencyModule
   /** Two modules on one data source would run two sets of leases and jobs over the same rows. */
   private static readonly dataSources = new WeakSet<DataSource>();
 
+  private forgetDescription: (() => void) | undefined;
   private guards: (ForeignCallGuard | StrayWriteGuard | TransactionWatch)[] = [];
 
   constructor(
@@ -106,6 +108,7 @@ export class IdempotencyModule
       );
     }
     IdempotencyModule.dataSources.add(this.dataSource);
+    this.forgetDescription = describeScopes(this.settings);
     this.database.open();
     await checkSchema(this.dataSource, this.database, this.schema);
     this.routes.explore();
@@ -132,6 +135,7 @@ export class IdempotencyModule
 
   async onApplicationShutdown(): Promise<void> {
     for (const guard of this.guards) guard.uninstall();
+    this.forgetDescription?.();
     this.commitWatch.uninstall(this.dataSource);
     IdempotencyModule.dataSources.delete(this.dataSource);
     await this.database.close();
@@ -149,6 +153,16 @@ export class IdempotencyModule
     ];
     for (const each of this.guards) each.install();
   }
+}
+
+/** Events know no module: one way to describe scopes holds for the whole process. */
+function describeScopes({ describeScope }: IdempotencySettings): (() => void) | undefined {
+  if (!describeScope) return undefined;
+  const forget = describeScopesWith(describeScope);
+  if (forget) return forget;
+  throw new IdempotencyConfigurationError(
+    'describeScope: another IdempotencyModule of this process has its own, and one has to do for all of them. Give both the same function.',
+  );
 }
 
 function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): DynamicModule {

@@ -7,10 +7,19 @@ import type { GuardMode } from './phases/usage-guard.js';
 import type { Duration } from './policy/duration.js';
 import type { IdempotencyPolicy } from './policy/policy.js';
 import type { ScopeOption } from './request/scope.js';
+import type { DescribeScope } from './telemetry/key-labels.js';
 
 export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   /** Required: without a scope one caller would receive another one's answers. */
   scope: ScopeOption;
+
+  /**
+   * What logs, events and metrics show of a scope, such as the name of its plan or
+   * its id, if that is no secret. It is asked only where something is shown, and
+   * applies to the whole process.
+   * @default a short hash
+   */
+  describeScope?: DescribeScope;
 
   /**
    * The shape of our own errors: the IETF draft's problem documents, Stripe's

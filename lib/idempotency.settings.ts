@@ -4,6 +4,7 @@ import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
 import type { IdempotencyPolicy } from './policy/policy.js';
 import type { ScopeOption } from './request/scope.js';
+import type { DescribeScope } from './telemetry/key-labels.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
 import { checkLease, resolvePolicy, timerMilliseconds } from './policy/resolve-policy.js';
 import { EXTRA_NAMES, OPTION_NAMES, REPLAY_CACHE_NAMES } from './option-names.js';
@@ -20,6 +21,7 @@ const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** The module's options with every default filled in. */
 export class IdempotencySettings {
   readonly scope: ScopeOption;
+  readonly describeScope: DescribeScope | undefined;
   readonly dialect: Dialect;
   readonly specification: string | undefined;
   readonly header: string;
@@ -38,6 +40,7 @@ export class IdempotencySettings {
   constructor(options: IdempotencyModuleOptions | undefined) {
     const {
       scope,
+      describeScope,
       dialect = 'ietf',
       specification,
       header = 'Idempotency-Key',
@@ -63,6 +66,11 @@ export class IdempotencySettings {
         `${WHERE}: scope is missing. It says whose key it is; without it one caller could receive another one's answer. ` +
           'Pass a function that returns a stable id of the authenticated caller, such as scope: (request) => request.user?.id, ' +
           "or scope: 'global' if all requests come from one caller.",
+      );
+    }
+    if (describeScope !== undefined && typeof describeScope !== 'function') {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: describeScope is ${inspect(describeScope)}. Use a function that returns what logs and metrics may show of a scope, or leave it out for a short hash.`,
       );
     }
     if (dialect !== 'ietf' && dialect !== 'stripe' && typeof dialect !== 'function') {
@@ -93,6 +101,7 @@ export class IdempotencySettings {
       );
     }
     this.scope = scope;
+    this.describeScope = describeScope;
     this.dialect = dialect;
     this.specification = resolveSpecification(specification);
     this.header = header;

@@ -21,6 +21,8 @@ export type {
   ProblemAnswer,
 } from './answers/dialect.js';
 export type { ProblemCode } from './answers/problems.js';
+export { onIdempotencyEvent } from './telemetry/publish.js';
+export type { EventName, IdempotencyEvents } from './telemetry/events.js';
 export { IdempotencyKey } from './schema/idempotency-key.entity.js';
 export { idempotencyEntities } from './schema/entities.js';
 export type { KeyStatus } from './schema/key-status.js';

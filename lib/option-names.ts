@@ -5,6 +5,7 @@ import type { Names } from './policy/unknown-names.js';
 export const OPTION_NAMES = {
   ...POLICY_NAMES,
   scope: true,
+  describeScope: true,
   dialect: true,
   header: true,
   replayHeaders: true,

@@ -33,6 +33,7 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
       'route',
       'path',
       'request',
+      'traceparent',
       'on_abandoned',
       'on_expired',
       'created_at',
@@ -103,6 +104,7 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         "route" text,
         "path" text,
         "request" json,
+        "traceparent" text,
 
         -- what the jobs, which know no route, have to know of its policy
         "on_abandoned" text,
@@ -140,7 +142,8 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
       CREATE INDEX ${names.index(['resume_after'], 'resume_after IS NOT NULL')} ON ${keys} ("resume_after")
         WHERE resume_after IS NOT NULL
     `);
-    // Serves the reconciler: null unless the outcome is unknown.
+    // Serves the reconciler, and counts of unknown outcomes: null unless the outcome
+    // is unknown, and infinity where it is left to people.
     await queryRunner.query(`
       CREATE INDEX ${names.index(['reconcile_after'], 'reconcile_after IS NOT NULL')} ON ${keys} ("reconcile_after")
         WHERE reconcile_after IS NOT NULL

@@ -11,6 +11,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
       'topic',
       'payload',
       'ordering_key',
+      'traceparent',
       'attempts',
       'available_at',
       'lease_token',
@@ -36,6 +37,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
         "topic" text NOT NULL,
         "payload" json,
         "ordering_key" text,
+        "traceparent" text,
 
         -- delivery
         "attempts" integer NOT NULL DEFAULT 0,

@@ -17,6 +17,7 @@ export interface OpenOperation extends SeenKey {
   /** Those of the route. */
   leaseMs: number | null;
   maxRunTimeMs: number | null;
+  traceparent: string | null;
 }
 
 /** The statements of the completer. They choose rows; what happens to one is fenced as in the key store. */
@@ -54,7 +55,7 @@ export class CompleterStore {
        WHERE ${sameKey('k', 'due')}
        RETURNING ${SEEN}, k.fingerprint, k.operation, k.input::text AS "input",
                  k.recovery_point AS "recoveryPoint", k.resume_attempts AS "resumeAttempts",
-                 k.lease_ms AS "leaseMs", k.max_run_time_ms::float8 AS "maxRunTimeMs"`,
+                 k.traceparent, k.lease_ms AS "leaseMs", k.max_run_time_ms::float8 AS "maxRunTimeMs"`,
       [names, claim, batch],
     );
   }

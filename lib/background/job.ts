@@ -1,7 +1,8 @@
-import { AsyncResource } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
-import { debug } from '../telemetry/debug-log.js';
 import { errorLine } from '../telemetry/error-line.js';
+import { outside } from '../telemetry/outside.js';
+import { publish } from '../telemetry/publish.js';
+import { inSpan } from '../telemetry/tracing.js';
 
 /** A failing job is tried ever more rarely, but at least this often: the cause may be gone by then. */
 const LONGEST_PAUSE = 5 * 60_000;
@@ -53,8 +54,6 @@ export interface JobStatus {
  */
 export class Job {
   private readonly logger = new Logger('IdempotencyMaintenance');
-  /** A job that a request has woken must not run in that request's context. */
-  private readonly outside = new AsyncResource('IdempotencyJob');
   private timer: NodeJS.Timeout | undefined;
   /** Due at once already: a stream of wake-ups must not put the look off again and again. */
   private imminent = false;
@@ -106,19 +105,36 @@ export class Job {
 
   /** One batch, now, to its end. */
   async runOnce(): Promise<number> {
-    const handled = await this.look(true);
+    const handled = await outside(() => this.look(true));
     await this.work.settled?.();
     return handled;
   }
 
   private async look(asked = false): Promise<number> {
+    const { name } = this;
+    const startedAt = performance.now();
+    const duration = () => performance.now() - startedAt;
     this.state.lastRunAt = new Date();
-    const handled = await this.work.run(this.pace.batch, asked);
-    if (debug.enabled) debug('job %s: %d row(s)', this.name, handled);
-    this.state.handled += handled;
-    this.state.failures = 0;
-    this.state.lastError = undefined;
-    return handled;
+    try {
+      const handled = await inSpan(
+        () => ({ name: `job ${name}`, attributes: { 'idempotency.job': name }, detached: true }),
+        () => this.work.run(this.pace.batch, asked),
+      );
+      publish('job_ran', () => ({ job: name, rows: handled, duration: duration() }));
+      this.state.handled += handled;
+      this.state.failures = 0;
+      this.state.lastError = undefined;
+      return handled;
+    } catch (error) {
+      const { failures } = this.state;
+      publish('job_failed', () => ({
+        job: name,
+        failures: failures + 1,
+        duration: duration(),
+        error: errorLine(error),
+      }));
+      throw error;
+    }
   }
 
   private schedule(pause: number): void {
@@ -128,7 +144,8 @@ export class Job {
     this.imminent = pause === 0;
     this.timer = setTimeout(() => {
       this.imminent = false;
-      this.outside.runInAsyncScope(() => {
+      // A job that a request has woken must not run in that request's context.
+      outside(() => {
         this.current = this.tick();
       });
     }, delay).unref();

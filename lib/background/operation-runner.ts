@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
+import type { AttemptOutcome } from '../telemetry/events.js';
+import { Observation } from '../telemetry/observation.js';
+import { publish } from '../telemetry/publish.js';
+import { startSpan } from '../telemetry/tracing.js';
 import { mortal } from '../faults/fault-points.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import { Attempt } from '../keys/attempt.js';
@@ -56,8 +60,10 @@ export class OperationRunner {
     const attempt = await this.take(key).finally(() => leases.decided());
     if (!attempt) return;
     try {
-      await untilLost(attempt, () => mortal(() => this.attempt(attempt, key)));
+      const work = () => mortal(() => this.attempt(attempt, key));
+      await attempt.observed.run(() => untilLost(attempt, work));
     } finally {
+      attempt.observed.span?.end();
       leases.drop(attempt);
       waitingRequests.wake(attempt.owner);
     }
@@ -69,7 +75,7 @@ export class OperationRunner {
     const recorded = await recordedPhases.of(key);
     const why = whyNotResumable(key, recorded, { onAbandoned: 'resume' });
     if (why !== undefined) {
-      await transitions.declareUnknown(key, why);
+      await transitions.declareUnknown(key, why, key.operation);
       return undefined;
     }
     // The route's own: a worker knows no route, and its module may have others.
@@ -81,11 +87,13 @@ export class OperationRunner {
     const reservation = { ...key, owner: randomUUID(), lease: policy.lease };
     const taken = await transitions.takeOver(key, reservation.owner, reservation.lease, true);
     if (taken !== 'changed') return undefined;
-    const attempt = new Attempt(reservation, policy, {
+    const observed = new Observation(key.operation, spanOf(key));
+    const attempt = new Attempt({ ...reservation, observed }, policy, {
       ...key,
       number: key.attempt + 1,
       resumeAttempts: key.resumeAttempts + 1,
       recorded,
+      byWorker: true,
     });
     attempt.began = true;
     attempt.inBackground = true;
@@ -96,7 +104,7 @@ export class OperationRunner {
   private async attempt(attempt: Attempt, { operation, input }: OpenOperation): Promise<void> {
     const context = {
       attempt,
-      journal: new PhaseJournal(attempt.recorded, attempt.id),
+      journal: new PhaseJournal(attempt),
       route: operation,
       guard: this.guard,
       // A worker runs an operation again from its top, so all it does has to be in phases.
@@ -144,6 +152,7 @@ export class OperationRunner {
       phases.finishOperation(attempt, outcome, journal.unrecorded),
     );
     if (!recorded) return;
+    recordedAs(attempt, 'performed');
     this.logger.log(
       `Attempt ${attempt.number} completed idempotency key ${attempt.id} without its client.`,
     );
@@ -156,7 +165,8 @@ export class OperationRunner {
       `Attempt ${attempt.number} of operation "${operation}" (idempotency key ${attempt.id}) failed` +
         `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${errorLine(error)}`,
     );
-    await this.insist(attempt, () =>
+    const code = errorCodeOf(attempt, exhausted);
+    const recorded = await this.insist(attempt, () =>
       this.tools.keys.finish([
         {
           scope: attempt.scope,
@@ -167,12 +177,15 @@ export class OperationRunner {
           responseStatus: null,
           responseHeaders: null,
           responseBody: null,
-          errorCode: errorCodeOf(attempt, exhausted),
+          errorCode: code,
           retention: attempt.policy.retention,
           resumeIn: exhausted ? null : resumeIn(attempt.resumeAttempts),
         },
       ]),
     );
+    if (!recorded) return;
+    recordedAs(attempt, unknown ? 'unknown' : 'failed_retryable');
+    if (unknown) this.tools.transitions.unknownOutcomes.note(attempt, code, operation);
   }
 
   /** What cannot be recorded within the lease lapses, and is found again by the sweeper. */
@@ -187,6 +200,25 @@ export class OperationRunner {
       return false;
     }
   }
+}
+
+function recordedAs(attempt: Attempt, outcome: AttemptOutcome): void {
+  publish('recorded', () => ({ ...attempt.described, outcome }));
+  attempt.observed.span?.set({ 'idempotency.outcome': outcome });
+}
+
+/** Part of the request's trace, which it goes on from. */
+function spanOf({ id, operation, attempt, traceparent }: OpenOperation) {
+  return startSpan(() => ({
+    name: `complete ${operation}`,
+    attributes: {
+      'idempotency.route': operation,
+      'idempotency.key.id': id,
+      'idempotency.attempt': attempt + 1,
+    },
+    origin: traceparent,
+    detached: true,
+  }));
 }
 
 /** A method that hangs beyond its lease is not waited for: it would keep others from their turn for ever. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Answer } from '../answers/answer.js';
 import { sqlCode } from '../schema/error-code.js';
 import { Database } from '../postgres/database.js';
-import { sameKey } from '../schema/key-name.js';
+import { sameKey, type KeyName } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 
@@ -18,7 +18,7 @@ export type Fate =
   /** A foreign call was begun and its outcome was never recorded: it is not forgotten. */
   | 'in_doubt';
 
-export interface ReapedKey {
+export interface ReapedKey extends KeyName {
   id: string;
   fate: Fate;
   /** To the microsecond, hence a string. */
@@ -103,7 +103,7 @@ export class ReaperStore {
          SET status = 'unknown', last_error_code = ${sqlCode('in_doubt')}, reconcile_after = now(), resume_after = NULL
          FROM due WHERE ${having('in_doubt')}
        )
-       SELECT id, fate, expires_at::text AS "expiredAt" FROM due ORDER BY expires_at`,
+       SELECT id, scope, endpoint, key, fate, expires_at::text AS "expiredAt" FROM due ORDER BY expires_at`,
       [
         answer.status,
         JSON.stringify(answer.headers),

@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
+import { publish } from '../telemetry/publish.js';
+import type { UnknownOutcomes } from '../keys/unknown-outcomes.js';
 import { errorCode } from '../postgres/database-errors.js';
 import type { Fate, ReapedKey, ReaperStore } from './reaper-store.js';
 import type { Answer } from '../answers/answer.js';
@@ -11,7 +13,6 @@ const OF_ONE_ROW = /^(55P03|23)/;
 const TELLING: Partial<Record<Fate, string>> = {
   closed: 'was never finished and is past its retention: closed with 408',
   overdue: 'is past its retention and still waits for the completer, which gets a last chance',
-  in_doubt: 'is past its retention with a call in doubt: it is kept as unknown',
 };
 
 /**
@@ -31,6 +32,7 @@ export class Reaper {
     private readonly unfinished: Answer,
     /** There is something for another job. */
     private readonly wake: (job: 'completer' | 'reconciler') => void,
+    private readonly unknownOutcomes: UnknownOutcomes,
   ) {}
 
   async run(batch: number): Promise<number> {
@@ -81,10 +83,16 @@ export class Reaper {
   }
 
   private tell(reaped: readonly ReapedKey[]): void {
-    for (const { id, fate } of reaped) {
+    const fates = new Map<Fate, string[]>();
+    for (const key of reaped) {
+      const { id, fate } = key;
+      fates.set(fate, [...(fates.get(fate) ?? []), id]);
       const what = TELLING[fate];
       if (what !== undefined) this.logger.warn(`Idempotency key ${id} ${what}.`);
+      // It is past its retention, and is kept.
+      if (fate === 'in_doubt') this.unknownOutcomes.note(key, 'in_doubt');
     }
+    for (const [fate, ids] of fates) publish('reaped', () => ({ fate, ids }));
     if (reaped.some(({ fate }) => fate === 'overdue')) this.wake('completer');
     if (reaped.some(({ fate }) => fate === 'in_doubt')) this.wake('reconciler');
   }

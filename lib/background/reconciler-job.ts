@@ -3,6 +3,9 @@ import type { ClaimedUnknown, ReconcilerStore } from './reconciler-store.js';
 import type { ResolutionStore } from '../resolution/resolution-store.js';
 import { resolvedPhase, type ResolvedPhase } from '../resolution/resolved-phase.js';
 import { errorLine } from '../telemetry/error-line.js';
+import { ofKey } from '../telemetry/key-labels.js';
+import { publish } from '../telemetry/publish.js';
+import { inSpan } from '../telemetry/tracing.js';
 import { fromJson } from '../schema/json.js';
 import type { Reconcilers, Reconciliation } from '../phases/reconciler.js';
 import { ReportedOnce } from '../telemetry/reported-once.js';
@@ -73,13 +76,18 @@ export class ReconcilerJob {
   private async look(key: ClaimedUnknown): Promise<void> {
     if (key.phase === null) {
       await this.store.postpone(key, null);
+      noteFailure(key, true);
       this.logger.warn(
         `The outcome of idempotency key ${key.id} is unknown (${key.lastErrorCode}), and no foreign call is on record that could be asked about. ` +
           'Find out what happened and tell it with IdempotencyOperator.resolveKey().',
       );
       return;
     }
-    const found = settle(await this.ask(key), key.phase, this.logger);
+    const answer = await inSpan(
+      () => describeQuestion(key),
+      () => this.ask(key),
+    );
+    const found = settle(answer, key.phase, this.logger);
     if (found) await this.resolve(key, found);
     else await this.giveTime(key);
   }
@@ -121,9 +129,11 @@ export class ReconcilerJob {
   private async giveTime(key: ClaimedUnknown): Promise<void> {
     if (key.reconcileAttempts < this.maxAttempts) {
       await this.store.postpone(key, backoff(key.reconcileAttempts, FIRST_PAUSE, LONGEST_PAUSE));
+      noteFailure(key, false);
       return;
     }
     await this.store.postpone(key, null, 'reconciliation_exhausted');
+    noteFailure(key, true);
     this.logger.error(
       `The outcome of idempotency key ${key.id} is still unknown after ${key.reconcileAttempts} questions, and no further one is asked. ` +
         `Find out what became of the call of phase "${key.phase}" and tell it with IdempotencyOperator.resolve('${key.effectKey}', …).`,
@@ -139,6 +149,19 @@ export class ReconcilerJob {
       );
     }
   }
+}
+
+function noteFailure(key: ClaimedUnknown, leftToPeople: boolean): void {
+  publish('reconciliation_failed', () => ({
+    ...ofKey(key),
+    phase: key.phase ?? undefined,
+    leftToPeople,
+  }));
+}
+
+function describeQuestion({ phase, id, traceparent }: ClaimedUnknown) {
+  const attributes = { 'idempotency.phase': phase!, 'idempotency.key.id': id };
+  return { name: `reconcile ${phase}`, attributes, origin: traceparent, detached: true };
 }
 
 /** Undefined: nothing was found out, or nothing that can be written down. */

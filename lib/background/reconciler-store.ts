@@ -22,6 +22,7 @@ export interface ClaimedUnknown extends SeenKey {
   /** JSON text. */
   request: string | null;
   startedAt: Date | null;
+  traceparent: string | null;
 }
 
 /** The statements of the reconciler job. What was found out is written by the operator's store. */
@@ -64,6 +65,7 @@ export class ReconcilerStore {
        RETURNING ${SEEN}, k.last_error_code AS "lastErrorCode",
                  k.reconcile_attempts AS "reconcileAttempts",
                  extract(epoch FROM k.reconcile_after)::text AS "claim",
+                 k.traceparent,
                  due.phase, due."effectKey", due.request, due."startedAt"`,
       [recoveryPoints, claim, batch],
     );
@@ -93,7 +95,7 @@ export class ReconcilerStore {
   ): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.keys} k
-       SET reconcile_after = now() + $5::float8 * interval '1 millisecond',
+       SET reconcile_after = coalesce(now() + $5::float8 * interval '1 millisecond', 'infinity'),
            last_error_code = coalesce($6, last_error_code)
        WHERE ${isKey('k')} AND status = 'unknown' AND extract(epoch FROM reconcile_after) = $4::numeric
        RETURNING id`,

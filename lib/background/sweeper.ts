@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
+import { ofKey } from '../telemetry/key-labels.js';
+import { publish } from '../telemetry/publish.js';
 import { whyNotResumable } from '../keys/decision.js';
 import type { KeyTransitions } from '../keys/key-transitions.js';
 import type { RecordedPhases } from '../keys/recorded-phases.js';
@@ -79,12 +81,11 @@ export class Sweeper implements Work {
       : this.transitions.declareUnknown(key, why));
     if (change === 'locked') this.stuck.add(key.id);
     if (change !== 'changed') return;
-    const died = `Attempt ${key.attempt} of idempotency key ${key.id} died`;
-    if (why !== undefined) {
-      this.logger.warn(`${died} (${why}): its outcome is unknown and has to be found out.`);
-      return;
-    }
-    this.logger.warn(`${died}; it can be resumed at its last recovery point.`);
+    publish('swept', () => ({ ...ofKey(key), attempt: key.attempt, why }));
+    if (why !== undefined) return;
+    this.logger.warn(
+      `Attempt ${key.attempt} of idempotency key ${key.id} died; it can be resumed at its last recovery point.`,
+    );
     this.released();
   }
 }

@@ -1,6 +1,9 @@
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
-import { debug } from '../telemetry/debug-log.js';
+import type { OfAttempt } from '../telemetry/events.js';
+import { ofKey } from '../telemetry/key-labels.js';
+import type { Observation } from '../telemetry/observation.js';
+import { publish } from '../telemetry/publish.js';
 import type { Reservation } from './key-store.js';
 import type { Lease } from './lease-store.js';
 
@@ -21,6 +24,7 @@ export class Attempt implements Lease {
   readonly recorded: readonly PhaseRecord[];
   /** How the resumable operation ended, if it was completed without its client. */
   readonly operationEnd: PhaseRecord | undefined;
+  readonly observed: Observation;
 
   recoveryPoint: string;
   /** The pipes let the request pass and the handler was called. */
@@ -52,7 +56,7 @@ export class Attempt implements Lease {
   private lost = false;
 
   constructor(
-    reservation: Pick<Reservation, 'scope' | 'endpoint' | 'key' | 'owner' | 'lease'>,
+    reservation: Pick<Reservation, 'scope' | 'endpoint' | 'key' | 'owner' | 'lease' | 'observed'>,
     policy: ResolvedPolicy,
     row: {
       id: string;
@@ -60,6 +64,9 @@ export class Attempt implements Lease {
       recoveryPoint: string;
       resumeAttempts: number;
       recorded: readonly PhaseRecord[];
+      /** The attempt before it gave no sign of life. */
+      died?: boolean;
+      byWorker?: boolean;
     },
   ) {
     this.id = row.id;
@@ -68,14 +75,21 @@ export class Attempt implements Lease {
     this.key = reservation.key;
     this.owner = reservation.owner;
     this.lease = reservation.lease;
+    this.observed = reservation.observed;
     this.policy = policy;
     this.number = row.number;
     this.recoveryPoint = row.recoveryPoint;
     this.resumeAttempts = row.resumeAttempts;
     this.recorded = row.recorded.filter((phase) => phase.kind !== 'operation');
     this.operationEnd = row.recorded.find((phase) => phase.kind === 'operation');
-    if (debug.enabled)
-      debug('key %s: attempt %d begins at %s', row.id, row.number, row.recoveryPoint);
+    const { recoveryPoint, died = false, byWorker = false } = row;
+    if (row.number === 1) publish('reserved', () => this.described);
+    else publish('taken_over', () => ({ ...this.described, recoveryPoint, died, byWorker }));
+  }
+
+  /** What events tell of it. */
+  get described(): OfAttempt {
+    return { ...ofKey(this), route: this.observed.route, attempt: this.number };
   }
 
   get leaseLost(): boolean {
@@ -92,7 +106,7 @@ export class Attempt implements Lease {
   loseLease(): void {
     if (this.lost) return;
     this.lost = true;
-    if (debug.enabled) debug('key %s: attempt %d lost its lease', this.id, this.number);
+    publish('lease_lost', () => ({ ...this.described, recoveryPoint: this.recoveryPoint }));
     this.onLeaseLost?.();
     this.controller?.abort(leaseLostReason(this));
   }

@@ -4,13 +4,21 @@ import type { Answer, AnswerToSend } from '../answers/answer.js';
 import type { IdempotencyProblem } from '../answers/problems.js';
 import { renderProblem, type Voice } from '../answers/render-problem.js';
 import { finalHeaders, replayOf } from '../answers/replay.js';
-import { debug } from '../telemetry/debug-log.js';
+import type { KeyName } from '../schema/key-name.js';
 import { errorFrames, errorLine } from '../telemetry/error-line.js';
+import type { Observation } from '../telemetry/observation.js';
 import type { Attempt } from './attempt.js';
 import type { Decision } from './decision.js';
 import type { Recorded } from './recorder.js';
 import { RefusalLog } from './refusal-log.js';
 import { problemOf, refusalOf, storeUnavailable } from './refusal.js';
+
+/** The request that is answered. */
+export interface Asked {
+  observed: Observation;
+  /** Undefined where it was refused before its key was known. */
+  name: KeyName | undefined;
+}
 
 /** What a client gets for each decision and each outcome, in the dialect of the application. */
 export class DecisionAnswers {
@@ -22,22 +30,21 @@ export class DecisionAnswers {
     private readonly locationOf: (id: string) => string | undefined,
   ) {}
 
-  /** @param route controller and method, for the log */
-  to(decision: Exclude<Decision, { kind: 'run' }>, route: string): Answer {
+  to(decision: Exclude<Decision, { kind: 'run' }>, asked: Asked): Answer {
     switch (decision.kind) {
       case 'replay':
         return replayOf(decision, this.voice.dialect);
       case 'accepted':
         return acceptedAnswer(decision, this.locationOf(decision.id));
       default:
-        return this.refuse(refusalOf(decision), undefined, route);
+        return this.refuse(refusalOf(decision), undefined, asked);
     }
   }
 
   /** Undefined where the error is the application's own. */
-  toError(error: unknown, route: string): Answer | undefined {
+  toError(error: unknown, asked: Asked): Answer | undefined {
     const problem = problemOf(error);
-    return problem && this.refuse(problem, error, route);
+    return problem && this.refuse(problem, error, asked);
   }
 
   /** The attempt's outcome is on record. */
@@ -51,14 +58,14 @@ export class DecisionAnswers {
   }
 
   /** The attempt's outcome could not be recorded, so its answer must not leave. */
-  insteadOfUnrecorded(error: unknown, route: string): AnswerToSend {
+  insteadOfUnrecorded(error: unknown, asked: Asked): AnswerToSend {
     const problem = problemOf(error) ?? unrecorded(error);
-    return { kind: 'replace', answer: this.refuse(problem, error, route) };
+    return { kind: 'replace', answer: this.refuse(problem, error, asked) };
   }
 
-  private refuse(problem: IdempotencyProblem, cause: unknown, route: string): Answer {
-    if (debug.enabled) debug('%s: refused with %s', route, problem.code);
-    this.log.note(problem, cause, route);
+  private refuse(problem: IdempotencyProblem, cause: unknown, asked: Asked): Answer {
+    asked.observed.refused(problem.code, asked.name);
+    this.log.note(problem, cause, asked.observed.route, asked.name?.scope);
     return renderProblem(problem, this.voice);
   }
 }

@@ -24,7 +24,7 @@ export class KeyBatches {
     private readonly keys: KeyStore,
     wait: number,
   ) {
-    this.calls = new Batcher((batch) => this.send(batch), { wait, weigh });
+    this.calls = new Batcher((batch) => this.send(batch), { name: 'keys', wait, weigh });
   }
 
   reserve(reservation: Reservation): Promise<Reserved> {

@@ -18,6 +18,7 @@ export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
     wanted.map((w) => w.asked.route),
     wanted.map((w) => w.asked.path),
     wanted.map((w) => w.asked.kept ?? null),
+    wanted.map((w) => w.observed.span?.traceparent ?? null),
   ];
 }
 

@@ -3,6 +3,8 @@ import type { ObservedAnswer } from '../answers/answer.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import type { Client } from '../response/client.js';
+import { ofKey } from '../telemetry/key-labels.js';
+import { publish } from '../telemetry/publish.js';
 import type { Attempt } from './attempt.js';
 import type { Decision } from './decision.js';
 import { Recorder, type Recorded } from './recorder.js';
@@ -28,10 +30,13 @@ export class KeyService {
     policy: ResolvedPolicy,
     client: Client | undefined,
   ): Promise<Decision> {
-    return (
+    const decision =
       (await this.replays.decide(request, policy)) ??
-      (await this.reservations.reserve(request, policy, client))
-    );
+      (await this.reservations.reserve(request, policy, client));
+    const { route } = request.observed;
+    if (decision.kind === 'replay') publish('replayed', () => ({ ...ofKey(request), route }));
+    if (decision.kind === 'accepted') publish('accepted', () => ({ ...ofKey(request), route }));
+    return decision;
   }
 
   /**

@@ -28,6 +28,7 @@ const RESERVATION = {
   route: 'text',
   path: 'text',
   request: 'text',
+  traceparent: 'text',
 };
 
 /** Where a reservation may be refused as stale, when its key was made comes last. */
@@ -74,6 +75,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false): strin
     w.of('route'),
     w.of('path'),
     `${w.of('request')}::json`,
+    w.of('traceparent'),
   ].join();
   const source = {
     one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${BOUNDED_LOCK_WAIT}`,
@@ -83,7 +85,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false): strin
   };
   return `INSERT INTO ${keys}
       (${NAME}, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired,
-       method, route, path, request)
+       method, route, path, request, traceparent)
     ${source[rows]}
     ON CONFLICT (${NAME}) DO NOTHING
     RETURNING id, owner`;
@@ -97,10 +99,11 @@ const FOUND = `k.id, k.fingerprint, k.status, k.owner, k.attempt,
   ${milliseconds('k.expires_at')} AS "expiresAt",
   (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
   (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
-  (extract(epoch FROM k.reconcile_after - now()) * 1000)::float8 AS "reconcileIn",
+  (extract(epoch FROM nullif(k.reconcile_after, 'infinity') - now()) * 1000)::float8 AS "reconcileIn",
   (extract(epoch FROM k.resume_after - now()) * 1000)::float8 AS "resumeIn",
   k.resume_attempts AS "resumeAttempts",
   k.operation,
+  k.traceparent,
   k.response_version AS "responseVersion",
   k.response_status AS "responseStatus",
   k.response_headers AS "responseHeaders",

@@ -9,6 +9,7 @@ import type { RequestSummary } from '../request/kept-request.js';
 import type { ErrorCode } from '../schema/error-code.js';
 import { nameColumns, nameParameters, type KeyName } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
+import type { Observation } from '../telemetry/observation.js';
 import {
   datedReserveParameters,
   finishParameters,
@@ -37,6 +38,7 @@ export interface Reservation extends KeyName {
   /** When the client made the key, in milliseconds. A new key that is older than its retention is refused. */
   madeAt?: number | undefined;
   asked: RequestSummary;
+  observed: Observation;
 }
 
 /** A key as a statement found it. Everything about time was compared on the database's clock. */
@@ -56,7 +58,7 @@ export interface FoundKey extends KeyName {
   expiresIn: number | null;
   /** Milliseconds since the running attempt began. */
   runningFor: number;
-  /** Milliseconds until somebody looks into an unknown outcome. */
+  /** Milliseconds until somebody looks into an unknown outcome; null where nobody will by himself. */
   reconcileIn: number | null;
   /** Milliseconds until a worker goes on with it; null where none will. */
   resumeIn: number | null;
@@ -64,6 +66,8 @@ export interface FoundKey extends KeyName {
   resumeAttempts: number;
   /** The resumable operation that is on record. */
   operation: string | null;
+  /** The span of the request that reserved it. */
+  traceparent: string | null;
   expiresAt: Date | null;
   responseStatus: number | null;
   /** Undefined where there is no answer, or none that this version can read. */

@@ -6,6 +6,7 @@ import { nowIf } from '../postgres/times.js';
 import { isKey, nameParameters, type KeyName } from '../schema/key-name.js';
 import type { Lease } from './lease-store.js';
 import type { SeenKey } from './seen-key.js';
+import { UnknownOutcomes } from './unknown-outcomes.js';
 
 /** What came of an attempt to change a key that nobody runs. */
 export type FencedResult =
@@ -24,6 +25,8 @@ const OPEN_AGAIN = `CASE WHEN completed_at IS NULL THEN 'failed_retryable' ELSE 
 /** Moves one key from one state to another. Every statement is fenced by what the caller saw, or by its owner. */
 @Injectable()
 export class KeyTransitions {
+  /** Tells of each key that becomes unknown. */
+  readonly unknownOutcomes = new UnknownOutcomes();
   private readonly keys: string;
 
   constructor(private readonly database: Database) {
@@ -51,13 +54,15 @@ export class KeyTransitions {
   }
 
   /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
-  declareUnknown(seen: SeenKey, errorCode: ErrorCode): Promise<FencedResult> {
-    return this.change(
+  async declareUnknown(seen: SeenKey, errorCode: ErrorCode, route?: string): Promise<FencedResult> {
+    const result = await this.change(
       seen,
       `(k.status = 'failed_retryable' OR ${LAPSED})`,
       `status = 'unknown', last_error_code = $7, reconcile_after = now(), resume_after = NULL`,
       [errorCode],
     );
+    if (result === 'changed') this.unknownOutcomes.note(seen, errorCode, route);
+    return result;
   }
 
   /** Nobody runs it, and a retry or the completer may. */

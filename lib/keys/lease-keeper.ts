@@ -1,5 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { BurstLog } from '../telemetry/burst-log.js';
 import { errorLine } from '../telemetry/error-line.js';
+import { scopeLabel } from '../telemetry/key-labels.js';
+import { outside } from '../telemetry/outside.js';
 import type { Attempt } from './attempt.js';
 import { LeaseStore } from './lease-store.js';
 
@@ -13,6 +16,7 @@ const HEARTBEATS_PER_LEASE = 3;
 @Injectable()
 export class LeaseKeeper {
   private readonly logger = new Logger('IdempotencyModule');
+  private readonly losses = new BurstLog((line) => this.logger.warn(line));
   private readonly held = new Map<Attempt, { since: number }>();
   private readonly idle: (() => void)[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -38,7 +42,10 @@ export class LeaseKeeper {
 
   hold(attempt: Attempt): void {
     this.held.set(attempt, { since: performance.now() });
-    attempt.onLeaseLost = () => this.drop(attempt);
+    attempt.onLeaseLost = () => {
+      this.reportLoss(attempt);
+      this.drop(attempt);
+    };
     this.schedule(attempt.lease / HEARTBEATS_PER_LEASE);
   }
 
@@ -69,7 +76,19 @@ export class LeaseKeeper {
         `Leases could not be released at shutdown; they lapse by themselves: ${errorLine(error)}`,
       );
     }
-    for (const attempt of left) attempt.loseLease();
+    for (const attempt of left) {
+      // The line above tells of it.
+      attempt.onLeaseLost = () => this.drop(attempt);
+      attempt.loseLease();
+    }
+  }
+
+  private reportLoss({ id, number, scope, recoveryPoint, observed }: Attempt): void {
+    this.losses.note(
+      observed.route,
+      () =>
+        `${observed.route}: attempt ${number} of idempotency key ${id} (scope ${scopeLabel(scope)}) lost its lease at recovery point ${recoveryPoint}; what it still does is not kept.`,
+    );
   }
 
   private untilIdle(timeout: number): Promise<void> {
@@ -94,7 +113,7 @@ export class LeaseKeeper {
     this.cancel();
     this.tickDue = due;
     // Unreferenced: a heartbeat alone is no reason to keep a process alive.
-    this.timer = setTimeout(() => this.beat(), delay).unref();
+    this.timer = setTimeout(() => outside(() => this.beat()), delay).unref();
   }
 
   private cancel(): void {
@@ -128,9 +147,6 @@ export class LeaseKeeper {
       const lost = new Set(await this.store.renew(leases));
       for (const attempt of attempts) {
         if (!lost.has(attempt.owner) || !this.held.has(attempt) || attempt.recording) continue;
-        this.logger.warn(
-          `Attempt ${attempt.number} of an idempotent request lost its lease at recovery point ${attempt.recoveryPoint}; what it still does is not kept.`,
-        );
         attempt.loseLease();
       }
     } catch (error) {

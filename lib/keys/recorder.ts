@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { resumeIn } from './resume-pause.js';
-import { debug } from '../telemetry/debug-log.js';
 import { errorLine } from '../telemetry/error-line.js';
+import type { AttemptOutcome } from '../telemetry/events.js';
+import { publish } from '../telemetry/publish.js';
 import { faultPoint } from '../faults/fault-points.js';
 import type { ObservedAnswer } from '../answers/answer.js';
 import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from './refusal.js';
@@ -16,6 +17,7 @@ import type { WaitingRequests } from './waiting-requests.js';
 
 /** What became of an attempt, once it is on record. */
 export interface Recorded {
+  outcome: AttemptOutcome;
   final: boolean;
   /** A worker goes on; the client gets 202. */
   leftToWorker?: boolean;
@@ -45,8 +47,7 @@ export class Recorder {
     try {
       if (!attempt.began) {
         await this.insist(attempt, () => this.transitions.giveBack(attempt));
-        if (debug.enabled) debug('key %s: given back, its handler never began', attempt.id);
-        return { final: false, expiresAt: null };
+        return recordedAs(attempt, { outcome: 'given_back', final: false, expiresAt: null });
       }
       if (attempt.leftToWorker) {
         const { maxRunTime } = attempt.policy;
@@ -54,10 +55,10 @@ export class Recorder {
         const left = await this.insist(attempt, () =>
           this.transitions.leaveToWorker(attempt, operation),
         );
-        if (!left) throw leaseLost();
+        if (!left) throw this.lost(attempt);
         this.wakeWorkers();
-        if (debug.enabled) debug('key %s: left to a worker', attempt.id);
-        return { final: false, leftToWorker: true, expiresAt: null };
+        const pending = { outcome: 'pending', final: false, leftToWorker: true } as const;
+        return recordedAs(attempt, { ...pending, expiresAt: null });
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
       const before = faultPoint('recording:before', attempt);
@@ -65,14 +66,24 @@ export class Recorder {
       const row = await this.finish(attempt, ending);
       const after = faultPoint('recording:after', attempt);
       if (after) await after;
-      if (!row) throw leaseLost();
-      if (debug.enabled) debug('key %s: recorded as %s', attempt.id, ending.status);
+      if (!row) throw this.lost(attempt);
+      const { status: outcome, errorCode } = ending;
+      const recorded = { outcome, final: outcome === 'completed', expiresAt: row.expiresAt };
+      recordedAs(attempt, recorded);
+      if (outcome === 'unknown') {
+        this.transitions.unknownOutcomes.note(attempt, errorCode!, attempt.observed.route);
+      }
       if (attempt.doubt) assertHonest(attempt.doubt.repeatable, observed.status);
-      return { final: ending.status === 'completed', expiresAt: row.expiresAt };
+      return recorded;
     } finally {
       this.leases.drop(attempt);
       this.waitingRequests.wake(attempt.owner);
     }
+  }
+
+  private lost(attempt: Attempt): Error {
+    attempt.loseLease();
+    return leaseLost();
   }
 
   /** Retries are sent unbatched: whatever holds one up is not to hold up others again. */
@@ -96,6 +107,11 @@ export class Recorder {
       throw storeUnavailable('The request was processed, but its outcome could not be recorded.');
     });
   }
+}
+
+function recordedAs(attempt: Attempt, recorded: Recorded): Recorded {
+  publish('recorded', () => ({ ...attempt.described, outcome: recorded.outcome }));
+  return recorded;
 }
 
 /** The row's new state. What is in doubt decides first, then whether the answer is final. */

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { BurstLog } from '../telemetry/burst-log.js';
+import { scopeLabel } from '../telemetry/key-labels.js';
 import { databaseWords } from '../postgres/database-words.js';
 import type { IdempotencyProblem } from '../answers/problems.js';
 
@@ -10,13 +11,17 @@ export class RefusalLog {
   private readonly misuse = new BurstLog((line) => this.logger.warn(line));
   private readonly outage = new BurstLog((line) => this.logger.error(line));
 
-  /** @param error what the problem was made of */
-  note(problem: IdempotencyProblem, error: unknown, route: string): void {
+  /**
+   * @param error what the problem was made of
+   * @param scope undefined where the request was refused before it was known
+   */
+  note(problem: IdempotencyProblem, error: unknown, route: string, scope?: string): void {
+    const whose = () => (scope === undefined ? route : `${route} (scope ${scopeLabel(scope)})`);
     if (problem.code === 'key_reused') {
       this.misuse.note(
         route,
         () =>
-          `${route}: a request was refused, because its Idempotency-Key was used before with another request. ` +
+          `${whose()}: a request was refused, because its Idempotency-Key was used before with another request. ` +
           'A client uses keys twice, or changes the request between its retries.',
       );
     } else if (problem.code === 'store_unavailable') {
@@ -25,7 +30,7 @@ export class RefusalLog {
       this.outage.note(
         `${route} ${ofStore ? 'database' : problem.detail}`,
         () =>
-          `${route}: a request was refused with 503. ${problem.detail}` +
+          `${whose()}: a request was refused with 503. ${problem.detail}` +
           (ofStore ? ` The database says: ${databaseWords(error)}` : ''),
       );
     }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
 import { faultPoint, mortal } from '../faults/fault-points.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
@@ -47,7 +46,6 @@ interface Claim {
 
 /** Decides what a request with a key gets, and takes the key where it is to run. */
 export class Reservations {
-  private readonly logger = new Logger('IdempotencyModule');
   private closed = false;
 
   constructor(
@@ -149,10 +147,7 @@ export class Reservations {
     const phases = await this.phases.of(key);
     const why = whyNotResumable(key, phases, policy);
     if (why !== undefined) {
-      const declared = await this.transitions.declareUnknown(key, why);
-      if (declared === 'changed') {
-        this.logger.warn(`Idempotency key ${key.id} is ${why}: its outcome is unknown.`);
-      }
+      const declared = await this.transitions.declareUnknown(key, why, reservation.observed.route);
       return declared === 'locked' ? this.locked(key, claim) : undefined;
     }
     if (policy.run === 'background' && key.operation !== null && key.status === 'in_progress') {
@@ -162,8 +157,9 @@ export class Reservations {
     const { owner, lease } = reservation;
     const taken = await this.take(claim, () => this.transitions.takeOver(key, owner, lease));
     if (taken === 'locked') return this.locked(key, claim);
+    if (taken === 'changed' && key.traceparent) reservation.observed.span?.link(key.traceparent);
     return taken === 'changed'
-      ? run(claim, { ...key, number: key.attempt + 1 }, phases)
+      ? run(claim, { ...key, number: key.attempt + 1, died: key.status === 'in_progress' }, phases)
       : undefined;
   }
 
@@ -225,7 +221,7 @@ function reservationOf(
   request: KeyedRequest,
   { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
 ): Reservation {
-  const { scope, endpoint, key, fingerprint } = request;
+  const { scope, endpoint, key, fingerprint, observed } = request;
   const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
   const owner = randomUUID();
   return {
@@ -240,6 +236,7 @@ function reservationOf(
     onExpired,
     madeAt,
     asked: request.summarise(),
+    observed,
   };
 }
 
@@ -253,7 +250,7 @@ const FIRST_ATTEMPT = { number: 1, recoveryPoint: 'started', resumeAttempts: 0 }
 
 function run(
   { reservation, policy }: Claim,
-  row: { id: string; number: number; recoveryPoint: string; resumeAttempts: number },
+  row: Omit<ConstructorParameters<typeof Attempt>[2], 'recorded'>,
   recorded: readonly PhaseRecord[],
 ): Decision {
   return { kind: 'run', attempt: new Attempt(reservation, policy, { ...row, recorded }) };

@@ -126,7 +126,7 @@ export const SUMMARY = `
   k.recovery_point AS "recoveryPoint", k.attempt, k.resume_attempts AS "resumeAttempts",
   k.last_error_code AS "lastErrorCode", k.operation, d.phase, d."effectKey", d."startedAt",
   k.reconcile_attempts AS "reconcileAttempts",
-  ${milliseconds('k.reconcile_after')} AS "reconcileAfter",
+  ${milliseconds("nullif(k.reconcile_after, 'infinity')")} AS "reconcileAfter",
   ${milliseconds('k.resume_after')} AS "resumeAfter",
   ${milliseconds('k.created_at')} AS "createdAt", ${milliseconds('k.last_run_at')} AS "lastRunAt",
   ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt"`;

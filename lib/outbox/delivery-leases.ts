@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
+import { outside } from '../telemetry/outside.js';
 import type { Delivery } from './delivery.js';
 import type { MessageLease, OutboxStore } from './outbox-store.js';
 
@@ -28,7 +29,8 @@ export class DeliveryLeases {
 
   private schedule(): void {
     // Unreferenced: a heartbeat alone is no reason to keep a process alive.
-    this.timer ??= setTimeout(() => void this.tick(), this.lease / HEARTBEATS_PER_LEASE).unref();
+    const tick = () => void outside(() => this.tick());
+    this.timer ??= setTimeout(tick, this.lease / HEARTBEATS_PER_LEASE).unref();
   }
 
   private async tick(): Promise<void> {

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
+import { publish } from '../telemetry/publish.js';
 import { Batcher } from '../postgres/batcher.js';
 import { persist } from '../postgres/retries.js';
 import type { Delivery, DeliveryOutcome } from './delivery.js';
@@ -22,7 +23,7 @@ export class DeliveryRecorder {
         const ours = await store.delivered(leases);
         return leases.map(({ id }) => ours.has(id));
       },
-      { size: 1_000, bytes: Infinity, queue: Infinity, weigh: () => 0 },
+      { name: 'deliveries', size: 1_000, bytes: Infinity, queue: Infinity, weigh: () => 0 },
     );
   }
 
@@ -40,6 +41,9 @@ export class DeliveryRecorder {
         },
         { within: this.lease, again: () => !delivery.dropped },
       );
+      if (ours && outcome.kind === 'delivered') {
+        publish('outbox_delivered', () => delivery.described);
+      }
       // A second try may merely not find what the first one has done.
       if (!ours && tries === 1) {
         this.logger.warn(
@@ -58,6 +62,10 @@ export class DeliveryRecorder {
     const pause = attempts < this.maxAttempts ? pauseAfter(attempts) : null;
     const ours = await this.store.failed(delivery, describeFailure(error), pause);
     if (!ours) return false;
+    publish(pause === null ? 'outbox_dead' : 'outbox_failed', () => ({
+      ...delivery.described,
+      error: errorLine(error),
+    }));
     if (pause === null) {
       this.logger.error(
         `Message ${id} for "${topic}" is a dead letter, because its last delivery failed: ${errorLine(error)}`,

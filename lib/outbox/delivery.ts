@@ -1,4 +1,5 @@
 import { fromJson } from '../schema/json.js';
+import type { OfMessage } from '../telemetry/events.js';
 import type { MessageLease, StoredMessage } from './outbox-store.js';
 import type { DeliveredMessage, OutboxTransport } from './outbox-transport.js';
 
@@ -13,6 +14,8 @@ export type DeliveryOutcome =
 export class Delivery implements MessageLease {
   readonly scope: string;
   readonly id: string;
+  /** By performance.now(). */
+  private readonly startedAt = performance.now();
   /** The transport is through with it, or is not waited for; only the record of it is missing. */
   ended = false;
   private wasAbandoned = false;
@@ -25,6 +28,12 @@ export class Delivery implements MessageLease {
   ) {
     this.scope = message.scope;
     this.id = message.id;
+  }
+
+  /** What events tell of it. */
+  get described(): OfMessage & { duration: number } {
+    const { id, topic, attempts } = this.message;
+    return { id, topic, attempt: attempts, duration: performance.now() - this.startedAt };
   }
 
   get dropped(): boolean {

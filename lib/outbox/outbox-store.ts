@@ -12,6 +12,8 @@ export interface NewMessage {
   payload: string | undefined;
   orderingKey: string | null;
   delay: number;
+  /** The span that adds it. */
+  traceparent: string | undefined;
 }
 
 /** A message as it was found in the table. */
@@ -24,6 +26,7 @@ export interface StoredMessage {
   orderingKey: string | null;
   attempts: number;
   createdAt: Date;
+  traceparent: string | null;
 }
 
 export interface StoredDeadLetter extends StoredMessage {
@@ -39,7 +42,7 @@ export interface MessageLease {
 }
 
 const MESSAGE = `m.scope, m.id, m.topic, m.payload::text AS payload, m.ordering_key AS "orderingKey",
-                 m.attempts, ${milliseconds('m.created_at')} AS "createdAt"`;
+                 m.attempts, m.traceparent, ${milliseconds('m.created_at')} AS "createdAt"`;
 
 /** Leases as the parameters $1 to $3. */
 const HELD = 'unnest($1::text[], $2::uuid[], $3::uuid[]) AS h (scope, id, token)';
@@ -70,8 +73,8 @@ export class OutboxStore {
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
     await tx.query(
       `WITH turn AS MATERIALIZED (SELECT ${turnOf('$4::text')})
-       INSERT INTO ${this.outbox} (scope, id, topic, payload, ordering_key, available_at)
-       SELECT $6::text, $1::uuid, $2::text, $3::json, $4::text, now() + $5::float8 * interval '1 millisecond'
+       INSERT INTO ${this.outbox} (scope, id, topic, payload, ordering_key, available_at, traceparent)
+       SELECT $6::text, $1::uuid, $2::text, $3::json, $4::text, now() + $5::float8 * interval '1 millisecond', $7::text
        FROM turn`,
       [
         message.id,
@@ -80,6 +83,7 @@ export class OutboxStore {
         message.orderingKey,
         message.delay,
         message.scope,
+        message.traceparent ?? null,
       ],
     );
   }

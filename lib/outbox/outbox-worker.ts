@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { Work } from '../background/job.js';
 import { errorLine } from '../telemetry/error-line.js';
+import { inSpan, type SpanStart } from '../telemetry/tracing.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { Delivery, type DeliveryOutcome } from './delivery.js';
 import { DeliveryLeases } from './delivery-leases.js';
@@ -112,10 +113,28 @@ export class OutboxWorker implements Work {
   private async outcomeOf(delivery: Delivery): Promise<DeliveryOutcome> {
     const { maxAttempts, maxRunTime } = this.settings;
     if (delivery.message.attempts <= maxAttempts) {
-      return delivery.attempt(this.transport, maxRunTime);
+      return inSpan(
+        () => describeDelivery(delivery),
+        () => delivery.attempt(this.transport, maxRunTime),
+      );
     }
     // A message that kills its workers never gets to fail: it has to be stopped here.
     const error = `Delivery ${maxAttempts} of at most ${maxAttempts} came to no end: its process died or stood still.`;
     return { kind: 'failed', error };
   }
+}
+
+/** Part of the trace of the request that added the message. */
+function describeDelivery({ message }: Delivery): SpanStart {
+  return {
+    name: `deliver ${message.topic}`,
+    kind: 'consumer',
+    attributes: {
+      'messaging.destination.name': message.topic,
+      'messaging.message.id': message.id,
+      'idempotency.attempt': message.attempts,
+    },
+    origin: message.traceparent,
+    detached: true,
+  };
 }

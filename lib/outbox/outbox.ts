@@ -3,6 +3,7 @@ import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { parseDuration, type Duration } from '../policy/duration.js';
 import { fromJson, toJson } from '../schema/json.js';
 import { requestContext } from '../phases/request-context.js';
+import { currentTraceparent } from '../telemetry/tracing.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
 import type { CommitWatch } from './commit-watch.js';
 import type { OutboxStore } from './outbox-store.js';
@@ -77,6 +78,7 @@ export class Outbox {
       payload: toJson(payload, `The payload of a message for "${topic}"`),
       orderingKey: orderingKeyOf(options, what),
       delay: delayOf(options, what),
+      traceparent: currentTraceparent(),
     });
     return id;
   }

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
+import { publish } from '../telemetry/publish.js';
+import { inSpan, type SpanStart } from '../telemetry/tracing.js';
 import { faultPoint, type FaultStep } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
@@ -147,10 +149,21 @@ export class ForeignRun<R, T> {
       signal: attempt?.signal ?? new AbortController().signal,
     };
     try {
-      return { result: await runningPhase.run({ ...scope }, () => this.phase.call(effect)) };
+      const call = () =>
+        inSpan(
+          () => this.describeCall(),
+          async () => this.phase.call(effect),
+        );
+      return { result: await runningPhase.run({ ...scope }, call) };
     } catch (error) {
       return { error };
     }
+  }
+
+  private describeCall(): SpanStart {
+    const { name } = this.place;
+    const attributes = { 'idempotency.phase': name, 'idempotency.effect_key': this.effectKey };
+    return { name: `call ${name}`, kind: 'client', attributes };
   }
 
   /** The call threw: a definite no, certainly nothing, found out after all, or in doubt. */
@@ -258,6 +271,12 @@ export class ForeignRun<R, T> {
     const doubt = error ?? new OutcomeUnknownError(name);
     if (attempt) {
       attempt.doubt = { phase: name, repeatable };
+      publish('phase_in_doubt', () => ({
+        ...attempt.described,
+        phase: name,
+        kind: 'foreign',
+        repeatable,
+      }));
       // The handler may swallow the error, and the client's answer will not show it.
       ForeignRun.logger.warn(
         `Phase "${name}" of idempotency key ${attempt.id} is in doubt${repeatable ? ' and will be repeated by a retry' : ''}: ${errorLine(doubt)}`,

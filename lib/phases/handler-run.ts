@@ -20,7 +20,7 @@ export class HandlerRun {
   start(next: CallHandler, leftToWorker?: () => Observable<unknown>): Observable<unknown> {
     const { attempt } = this.context;
     return new Observable((subscriber) => {
-      requestContext.run(this.context, () => {
+      this.inContext(() => {
         const running = next.handle().subscribe({
           next: (value) => subscriber.next(value),
           error: (error: unknown) => {
@@ -41,6 +41,14 @@ export class HandlerRun {
         };
       });
     });
+  }
+
+  /** In the request's context, and in its span. */
+  private inContext(work: () => void): void {
+    const { observed } = this.context.attempt ?? {};
+    const run = () => requestContext.run(this.context, work);
+    if (observed) observed.run(run);
+    else run();
   }
 
   private ended(error?: unknown): void {

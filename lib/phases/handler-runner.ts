@@ -30,7 +30,7 @@ export class HandlerRunner {
   prepare(route: string, { phased }: ResolvedPolicy, attempt?: Attempt): HandlerRun {
     return new HandlerRun({
       attempt,
-      journal: new PhaseJournal(attempt?.recorded, attempt?.id),
+      journal: new PhaseJournal(attempt),
       route,
       guard: this.guard,
       phased,

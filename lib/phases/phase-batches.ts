@@ -18,6 +18,7 @@ export class PhaseBatches {
   /** @param wait how long an entry waits for its statement to be sent, in milliseconds */
   constructor(phases: PhaseStore, wait: number) {
     this.entries = new Batcher((entries) => phases.record(entries).catch(throwWithoutValues), {
+      name: 'phases',
       wait,
       weigh,
       concurrency: CONCURRENCY,

@@ -1,6 +1,10 @@
 import { PhaseStoppedError, PhaseUsageError, type StopReason } from '../policy/phase-errors.js';
-import { debug } from '../telemetry/debug-log.js';
+import type { Attempt } from '../keys/attempt.js';
 import { errorLine } from '../telemetry/error-line.js';
+import type { OfPhase, PhaseOutcome } from '../telemetry/events.js';
+import { publish } from '../telemetry/publish.js';
+import { inSpan } from '../telemetry/tracing.js';
+import { isDefinite } from './rejection.js';
 import { runningPhase } from './running-phase.js';
 import type { PhaseKind, PhaseRecord } from '../schema/phase-record.js';
 
@@ -24,6 +28,7 @@ export interface UnrecordedEnd {
  * road that was recorded.
  */
 export class PhaseJournal {
+  private readonly recorded: readonly PhaseRecord[];
   private readonly reached: string[] = [];
   private readonly done = new Set<string>();
   private active: string | undefined;
@@ -33,11 +38,10 @@ export class PhaseJournal {
   /** The end of a call that is known and could not be recorded. */
   unrecorded: UnrecordedEnd | undefined;
 
-  /** @param keyId the key's row, for the debug log */
-  constructor(
-    private readonly recorded: readonly PhaseRecord[] = [],
-    private readonly keyId = '(none)',
-  ) {}
+  /** @param attempt undefined where the request came without a key */
+  constructor(private readonly attempt?: Attempt) {
+    this.recorded = attempt?.recorded ?? [];
+  }
 
   /**
    * Runs one phase. `body` gets the phase's position and what an earlier
@@ -49,17 +53,31 @@ export class PhaseJournal {
     body: (position: number, earlier: PhaseRecord | undefined) => Promise<T>,
   ): Promise<T> {
     const earlier = this.enter(name, kind);
-    if (debug.enabled) debug('key %s: phase %s %s', this.keyId, name, beginning(earlier));
+    const startedAt = performance.now();
+    const described = () => ({ ...this.attempt?.described, phase: name, kind });
+    publish('phase_started', () => ({ ...described(), earlier: earlier?.state }));
     let ended!: () => void;
     this.active = name;
     this.running = new Promise((resolve) => (ended = resolve));
     try {
-      const result = await body(this.reached.length, earlier);
+      const result = await inSpan(
+        () => ({ name: `phase ${name}`, attributes: phaseAttributes(described()) }),
+        () => body(this.reached.length, earlier),
+      );
       this.done.add(name);
-      if (debug.enabled) debug('key %s: phase %s ends', this.keyId, name);
+      publish('phase_finished', () => ({
+        ...described(),
+        outcome: earlier?.state === 'finished' ? 'recalled' : 'finished',
+        duration: performance.now() - startedAt,
+      }));
       return result;
     } catch (error) {
-      if (debug.enabled) debug('key %s: phase %s fails: %s', this.keyId, name, errorLine(error));
+      publish('phase_failed', () => ({
+        ...described(),
+        outcome: this.failureOf(name, kind, earlier, error),
+        duration: performance.now() - startedAt,
+        error: errorLine(error),
+      }));
       // A rolled-back transaction left nothing, so it takes no place in the order
       // and may be tried again. A foreign call left its intent at least.
       if (kind === 'local') this.reached.pop();
@@ -114,6 +132,19 @@ export class PhaseJournal {
     this.stopped = { name, why };
   }
 
+  private failureOf(
+    name: string,
+    kind: PhaseKind,
+    earlier: PhaseRecord | undefined,
+    error: unknown,
+  ): PhaseOutcome {
+    if (this.stopped?.name === name) {
+      return this.stopped.why === 'not_executed' ? 'withdrawn' : this.stopped.why;
+    }
+    if (earlier?.state === 'rejected') return 'recalled';
+    return kind === 'foreign' && isDefinite(error) ? 'rejected' : 'failed';
+  }
+
   private enter(name: string, kind: PhaseKind): PhaseRecord | undefined {
     if (this.stopped) throw new PhaseStoppedError(name, this.stopped.name, this.stopped.why);
     this.checkName(name);
@@ -164,8 +195,13 @@ export class PhaseJournal {
   }
 }
 
-function beginning(earlier: PhaseRecord | undefined): string {
-  return earlier ? `was ${earlier.state} by an earlier attempt` : 'begins';
+function phaseAttributes({ phase, kind, id, attempt }: OfPhase) {
+  return {
+    'idempotency.phase': phase,
+    'idempotency.phase.kind': kind,
+    'idempotency.key.id': id,
+    'idempotency.attempt': attempt,
+  };
 }
 
 function list(names: readonly string[]): string {

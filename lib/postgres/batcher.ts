@@ -1,7 +1,11 @@
 import { isConnectionLoss } from './database-errors.js';
+import { outside } from '../telemetry/outside.js';
+import { publish } from '../telemetry/publish.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
 
 export interface BatcherOptions<In> {
+  /** What the statements are about, for events. */
+  name: string;
   /** The most items of one statement. @default 64 */
   size?: number;
   /** The most bytes of one statement; a larger item is sent by itself. @default 262144 (256 KiB) */
@@ -70,6 +74,7 @@ export class Batcher<In, Out> {
   call(item: In, alone = false): Promise<Out> {
     return new Promise((resolve, reject) => {
       if (this.waiting.length >= (this.options.queue ?? QUEUE)) {
+        publish('store_unavailable', () => ({ code: 'queue_full' }));
         reject(new StoreUnavailableError('Too many requests wait for the database.'));
         return;
       }
@@ -94,11 +99,12 @@ export class Batcher<In, Out> {
       const patient = this.waiting.findIndex(({ since }) => now - since < wait);
       const expired = this.waiting.splice(0, patient < 0 ? this.waiting.length : patient);
       for (const { reject } of expired) {
+        publish('store_unavailable', () => ({ code: 'queue_timeout' }));
         reject(new StoreUnavailableError(`No statement could be sent within ${wait} ms.`));
       }
       this.watch();
     };
-    setTimeout(expire, oldest.since + wait - performance.now()).unref();
+    outside(() => setTimeout(expire, oldest.since + wait - performance.now()).unref());
   }
 
   /** At the end of the event loop's turn: others may be about to call, or have just got their results. */
@@ -107,7 +113,8 @@ export class Batcher<In, Out> {
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      this.sendBatches();
+      // A batch serves many requests, so it runs in the context of none.
+      outside(() => this.sendBatches());
     });
   }
 
@@ -137,6 +144,7 @@ export class Batcher<In, Out> {
 
   private async run(calls: PendingCall<In, Out>[]): Promise<void> {
     this.running += 1;
+    publish('batch_sent', () => ({ statements: this.options.name, size: calls.length }));
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { isSerializationConflict, isUnprepared } from './database-errors.js';
+import { publish } from '../telemetry/publish.js';
+import { errorCode, isSerializationConflict, isUnprepared } from './database-errors.js';
 import { databaseWords } from './database-words.js';
 import { persist } from './retries.js';
 import { PoolWatch } from './pool-watch.js';
@@ -82,6 +83,7 @@ export class Database {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         progress.giveUp();
+        publish('store_unavailable', () => ({ code: 'timeout' }));
         reject(
           new StoreUnavailableError(`The database did not answer within ${this.timeout} ms.`, {
             ...(progress.client && { late: work.catch(() => undefined) }),
@@ -120,6 +122,9 @@ export class Database {
         again: (error) => isSerializationConflict(error) && !progress.givenUp,
       });
     } catch (cause) {
+      if (!progress.givenUp) {
+        publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
+      }
       // With its own words: only they tell an outage from missing rights or a full disk.
       const message = `The database refused or lost a statement: ${databaseWords(cause)}`;
       throw new StoreUnavailableError(message, {

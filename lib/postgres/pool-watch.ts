@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { ClientBase, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
+import { publish } from '../telemetry/publish.js';
 
 /** A healthy pool has a connection within milliseconds. */
 const LONG_WAIT = 1_000;
@@ -34,6 +35,7 @@ export class PoolWatch {
 
   /** A statement waited this long for its connection. */
   waited(milliseconds: number): void {
+    publish('pool_waited', () => ({ duration: milliseconds }));
     if (milliseconds < LONG_WAIT || performance.now() < this.quietUntil) return;
     this.quietUntil = performance.now() + PAUSE_BETWEEN_LINES;
     const { max, totalCount, waitingCount } = this.state();

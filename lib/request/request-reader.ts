@@ -5,11 +5,13 @@ import { customFingerprint, fingerprint, type FingerprintInput } from './fingerp
 import { describeRequest, routeOnHost, type IncomingRequest } from './incoming-request.js';
 import { keptRequest, pathOf, type RequestSummary } from './kept-request.js';
 import { keyMissing, readKey } from './key-header.js';
+import type { Observation } from '../telemetry/observation.js';
 import type { ScopeReader } from './scope.js';
 
 /** A request with a key: whose key it is, and what a retry has to repeat. */
 export interface KeyedRequest extends KeyName {
   fingerprint: Buffer;
+  observed: Observation;
   /** For people. Only a new key needs it. */
   summarise(): RequestSummary;
 }
@@ -23,6 +25,7 @@ export interface RoutedRequest {
   ofHost: boolean;
   policy: ResolvedPolicy;
   context: ExecutionContext;
+  observed: Observation;
 }
 
 /** Reads from a request what its key is about. */
@@ -41,7 +44,7 @@ export class RequestReader {
 
   /** Before the handler sees the request, which it may change. */
   async identify(key: string, routed: RoutedRequest): Promise<KeyedRequest> {
-    const { request, pattern, ofHost, policy, context } = routed;
+    const { request, pattern, ofHost, policy, context, observed } = routed;
     const scope = await this.scopes.read(request, context);
     const described = describeRequest(request, ofHost ? routeOnHost(request, pattern) : pattern);
     const { method, route, url } = described;
@@ -50,6 +53,7 @@ export class RequestReader {
       endpoint: policy.keyspace === 'endpoint' ? `${method} ${route}` : '',
       key,
       fingerprint: await fingerprintOf(described, routed),
+      observed,
       summarise: () => ({
         method,
         route,

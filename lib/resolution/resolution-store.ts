@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
+import { ofKey } from '../telemetry/key-labels.js';
+import { publish } from '../telemetry/publish.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 import type { SeenKey } from '../keys/seen-key.js';
@@ -222,7 +224,9 @@ export class ResolutionStore {
         ...parameters,
       ],
     );
-    return rows.length === 1 ? { after: entry.after } : undefined;
+    if (rows.length !== 1) return undefined;
+    tell(seen, entry);
+    return { after: entry.after };
   }
 }
 
@@ -251,4 +255,13 @@ export function stateOf(seen: SeenState): KeyState {
 
 function stateAfter(seen: SeenState, status: KeyStatus, lastErrorCode: ErrorCode | null): KeyState {
   return { status, attempt: seen.attempt, lastErrorCode };
+}
+
+function tell(seen: SeenState, { action, who, after }: AuditEntry): void {
+  if (action !== 'resolve' && action !== 'resolve_key') {
+    publish('decided', () => ({ ...ofKey(seen), action, who }));
+    return;
+  }
+  const phase = after?.phase?.name;
+  publish('resolved', () => ({ ...ofKey(seen), action, who, phase, status: after!.status }));
 }

@@ -78,8 +78,9 @@ export class IdempotencyKey {
   @Column('text', { name: 'last_error_code', nullable: true })
   lastErrorCode!: string | null;
 
+  /** When the reconciler looks into an unknown outcome; `infinity` where it is left to people. */
   @Column('timestamptz', { name: 'reconcile_after', nullable: true })
-  reconcileAfter!: Date | null;
+  reconcileAfter!: Date | number | null;
 
   @Column('integer', { name: 'reconcile_attempts', default: 0 })
   reconcileAttempts!: number;
@@ -126,6 +127,10 @@ export class IdempotencyKey {
   /** What `keepRequest` kept of it. */
   @Column('json', { name: 'request', nullable: true })
   request!: unknown;
+
+  /** The span of the request that reserved the key, in W3C's form; null where nobody traced it. */
+  @Column('text', { name: 'traceparent', nullable: true })
+  traceparent!: string | null;
 
   /** The route's policies that the jobs need; null is the default. */
   @Column('text', { name: 'on_abandoned', nullable: true })

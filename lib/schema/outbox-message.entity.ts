@@ -31,6 +31,10 @@ export class OutboxMessage {
   @Column('text', { name: 'ordering_key', nullable: true })
   orderingKey!: string | null;
 
+  /** The span that added it, in W3C's form; null where nobody traced it. */
+  @Column('text', { name: 'traceparent', nullable: true })
+  traceparent!: string | null;
+
   /** Deliveries that were begun since the message was added or requeued. */
   @Column('integer', { name: 'attempts', default: 0 })
   attempts!: number;

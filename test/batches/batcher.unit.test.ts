@@ -4,6 +4,7 @@ import { Batcher, type BatcherOptions } from '../../lib/postgres/batcher.js';
 import { barrier } from '../support/barrier.js';
 
 const options: BatcherOptions<string> = {
+  name: 'tests',
   size: 3,
   bytes: 100,
   queue: 10,

@@ -3,6 +3,7 @@ import { MemoryReplayCache, NoReplayCache } from '../../lib/keys/replay-cache.js
 import type { FoundKey } from '../../lib/keys/key-store.js';
 import type { ResolvedPolicy } from '../../lib/policy/resolve-policy.js';
 import type { KeyedRequest } from '../../lib/request/request-reader.js';
+import { Observation } from '../../lib/telemetry/observation.js';
 
 const LONG = 1_000_000;
 const nameOf = (key: string) => ({ scope: 'ada', endpoint: '', key });
@@ -12,7 +13,12 @@ const OTHER = Buffer.from('other');
 const policy = { onExpired: 'forget', onMismatch: 'reject', run: 'request' } as ResolvedPolicy;
 
 function requestFor(key: string, fingerprint: Buffer): KeyedRequest {
-  return { ...nameOf(key), fingerprint, summarise: () => ({ method: '', route: '', path: '' }) };
+  return {
+    ...nameOf(key),
+    fingerprint,
+    observed: new Observation('OrdersController.create'),
+    summarise: () => ({ method: '', route: '', path: '' }),
+  };
 }
 
 function finished(bytes = 10, expiresIn: number | null = null): FoundKey {

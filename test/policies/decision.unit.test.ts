@@ -25,6 +25,7 @@ function keyOf(status: KeyStatus, fields: Partial<FoundKey> = {}): FoundKey {
     expiresIn: 1_000,
     runningFor: 7,
     reconcileIn: 9,
+    traceparent: null,
     resumeIn: null,
     resumeAttempts: 0,
     operation: null,

@@ -50,7 +50,7 @@ describePhases(
           });
           await passTime(app.database, key, '3 hours');
         }
-        expect((await keyRow(app.database, key)).reconcile_after).toBeNull();
+        expect((await keyRow(app.database, key)).reconcile_after).toBe(Infinity);
         expect(app.logs).toContainEqual(
           expect.stringMatching(`still unknown after 2 questions.*resolve\\('${effectKey}'`),
         );
@@ -147,7 +147,7 @@ describePhases(
         expect(await keyRow(app.database, key)).toMatchObject({
           status: 'unknown',
           last_error_code: 'http_500',
-          reconcile_after: null,
+          reconcile_after: Infinity,
         });
       });
     });

@@ -4,6 +4,7 @@ import { Database, type Lane } from '../../lib/postgres/database.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
+import { Observation } from '../../lib/telemetry/observation.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 
 export interface OpenKeyStore {
@@ -60,6 +61,7 @@ export function reservationOf(key: string, fields: Partial<Reservation> = {}): R
     onAbandoned: 'unknown',
     onExpired: 'forget',
     asked: { method: 'POST', route: '/orders', path: '/orders' },
+    observed: new Observation('OrdersController.create'),
     ...fields,
   };
 }

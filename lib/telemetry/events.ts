@@ -1,0 +1,145 @@
+/** What an event about a key tells of it: enough to find it, and nothing that a client sent. */
+export interface OfKey {
+  /** The key's row. Undefined where no row was reserved or read. */
+  id?: string | undefined;
+  /** Whose key it is, as `describeScope` says: a short hash by default. */
+  scope: string;
+  /** A short hash of scope, endpoint and key: the same for each request of the key, in every process. */
+  key: string;
+}
+
+/** Controller and method, or the operation's name where a worker runs it. */
+export interface OfRoute {
+  route: string;
+}
+
+export interface OfAttempt extends OfKey, OfRoute {
+  id: string;
+  attempt: number;
+}
+
+export interface OfPhase extends Partial<OfAttempt> {
+  phase: string;
+  kind: string;
+}
+
+export interface OfMessage {
+  id: string;
+  topic: string;
+  /** Which delivery of the message it was. */
+  attempt: number;
+}
+
+/** How a request ended, for the one who sent it. */
+export type RequestOutcome =
+  | AttemptOutcome
+  | 'replayed'
+  | 'accepted'
+  | 'refused'
+  | /** With an error of the application, before the handler. */ 'failed';
+
+/** What is on record of an attempt. */
+export type AttemptOutcome =
+  | 'completed'
+  | 'failed_retryable'
+  | 'performed'
+  | 'unknown'
+  /** The operation was left to a worker. */
+  | 'pending'
+  /** The handler never began, so the key is free again. */
+  | 'given_back';
+
+/** How a phase of one attempt ended. `recalled`: an earlier attempt had recorded its end. */
+export type PhaseOutcome =
+  'finished' | 'recalled' | 'rejected' | 'withdrawn' | 'in_doubt' | 'not_recorded' | 'failed';
+
+/**
+ * All that can happen, and what is told of it. Durations are in milliseconds. No
+ * event has a body, a result, a payload, a client's key or a scope in it.
+ */
+export interface IdempotencyEvents {
+  /** A request took a new key: the first attempt begins. */
+  reserved: OfAttempt;
+  /** An attempt took a key whose last attempt ended or died. */
+  taken_over: OfAttempt & { recoveryPoint: string; died: boolean; byWorker: boolean };
+  /** A request got the stored answer. */
+  replayed: OfKey & OfRoute;
+  /** A request got 202: a worker, or another attempt, is at it. */
+  accepted: OfKey & OfRoute;
+  /** A request got an error of ours. Without scope and key where it was refused before they were known. */
+  refused: Partial<OfKey> & OfRoute & { code: string };
+  /** A request with a key was answered, in whichever way. */
+  answered: OfRoute & { outcome: RequestOutcome; code: string | undefined; duration: number };
+  /** The outcome of an attempt is on record. */
+  recorded: OfAttempt & { outcome: AttemptOutcome };
+  /** An attempt lost its key: what it still does is not kept. */
+  lease_lost: OfAttempt & { recoveryPoint: string };
+  /** A key's outcome is unknown from now on. `why` is its `last_error_code`. */
+  became_unknown: OfKey & Partial<OfRoute> & { why: string };
+  /** A phase begins. `earlier` is the state in which an earlier attempt left it. */
+  phase_started: OfPhase & { earlier: string | undefined };
+  /** A phase has ended well, now or in an earlier attempt. */
+  phase_finished: OfPhase & { outcome: PhaseOutcome; duration: number };
+  /** A phase has ended in any other way. */
+  phase_failed: OfPhase & { outcome: PhaseOutcome; duration: number; error: string };
+  /** A foreign call was begun, and its outcome is not known. */
+  phase_in_doubt: OfPhase & { repeatable: boolean };
+  /** Somebody told what became of something in doubt. `who` is as the audit has it. */
+  resolved: OfKey & { action: string; who: string; phase: string | undefined; status: string };
+  /** An operator decided something else about a key: `retry`, `evict` or `expire`. */
+  decided: OfKey & { action: string; who: string };
+  /** A reconciler was asked and could not tell. `leftToPeople`: it is not asked again. */
+  reconciliation_failed: OfKey & { phase: string | undefined; leftToPeople: boolean };
+  /** The sweeper found an attempt dead. `why`: its outcome is unknown for this reason. */
+  swept: OfKey & { attempt: number; why: string | undefined };
+  /** The reaper ended the life of keys past their retention. */
+  reaped: { fate: string; ids: readonly string[] };
+  /** A message was delivered. */
+  outbox_delivered: OfMessage & { duration: number };
+  /** A delivery failed, and there will be another one. */
+  outbox_failed: OfMessage & { duration: number; error: string };
+  /** The last delivery of a message failed: it is a dead letter. */
+  outbox_dead: OfMessage & { duration: number; error: string };
+  /** A statement of ours got no answer, or no usable one. `code` is the SQLSTATE, or why it was not sent. */
+  store_unavailable: { code: string };
+  /** A job has looked for work. */
+  job_ran: { job: string; rows: number; duration: number };
+  /** A job failed: `failures` times since its last success. */
+  job_failed: { job: string; failures: number; duration: number; error: string };
+  /** Calls of several requests were sent as one statement. */
+  batch_sent: { statements: string; size: number };
+  /** A statement waited for a connection of the pool. */
+  pool_waited: { duration: number };
+}
+
+export type EventName = keyof IdempotencyEvents;
+
+/** The same names, for those who need them when the types are gone. */
+export const EVENT_NAMES = Object.keys({
+  reserved: true,
+  taken_over: true,
+  replayed: true,
+  accepted: true,
+  refused: true,
+  answered: true,
+  recorded: true,
+  lease_lost: true,
+  became_unknown: true,
+  phase_started: true,
+  phase_finished: true,
+  phase_failed: true,
+  phase_in_doubt: true,
+  resolved: true,
+  decided: true,
+  reconciliation_failed: true,
+  swept: true,
+  reaped: true,
+  outbox_delivered: true,
+  outbox_failed: true,
+  outbox_dead: true,
+  store_unavailable: true,
+  job_ran: true,
+  job_failed: true,
+  batch_sent: true,
+  pool_waited: true,
+} satisfies Record<EventName, true>) as EventName[];

@@ -21,13 +21,11 @@ export type Decision =
   /** Finished, but the answer cannot be shown again. */
   | { kind: 'unavailable'; status: number | null };
 
-/** What has to happen to a found key before the request can be answered. */
-export type Step = Settled | Unsettled;
+/** What can be decided from the key alone. */
+type Decided = Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' | 'stale' }>;
 
-/** What can be answered from the key alone. */
-type Settled = Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' | 'stale' }>;
-
-type Unsettled =
+/** What has to happen first. */
+export type Undecided =
   /** An attempt runs it now. */
   | { kind: 'running'; runningFor: number }
   | { kind: 'pending'; runningFor: number }
@@ -38,7 +36,7 @@ type Unsettled =
   /** It is this very attempt, whose reservation's reply was lost. */
   | { kind: 'ours' };
 
-const UNSETTLED: ReadonlySet<string> = new Set<Unsettled['kind']>([
+const UNDECIDED: ReadonlySet<string> = new Set<Undecided['kind']>([
   'running',
   'pending',
   'forget',
@@ -46,8 +44,8 @@ const UNSETTLED: ReadonlySet<string> = new Set<Unsettled['kind']>([
   'ours',
 ]);
 
-export function isDecision(step: Step): step is Settled {
-  return !UNSETTLED.has(step.kind);
+export function isDecision(decided: Decided | Undecided): decided is Decided {
+  return !UNDECIDED.has(decided.kind);
 }
 
 /** The retry table of docs/concepts/states.md. */
@@ -55,7 +53,7 @@ export function decide(
   key: FoundKey,
   request: { fingerprint: Buffer; owner: string },
   policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch' | 'run'>,
-): Step {
+): Decided | Undecided {
   if (key.status === 'in_progress' && key.owner === request.owner) return { kind: 'ours' };
   if (key.status === 'expired') return { kind: 'gone' };
   if (key.status === 'completed' && key.pastRetention) {

@@ -61,11 +61,9 @@ export class Recorder {
         return recordedAs(attempt, { ...pending, expiresAt: null });
       }
       const ending = endingOf(attempt, observed, this.pickHeaders);
-      const before = faultPoint('recording:before', attempt);
-      if (before) await before;
+      await faultPoint('recording:before', attempt);
       const row = await this.finish(attempt, ending);
-      const after = faultPoint('recording:after', attempt);
-      if (after) await after;
+      await faultPoint('recording:after', attempt);
       if (!row) throw this.lost(attempt);
       const { status: outcome, errorCode } = ending;
       const recorded = { outcome, final: outcome === 'completed', expiresAt: row.expiresAt };

@@ -81,8 +81,8 @@ export class MemoryReplayCache extends ReplayCache {
     const key = this.find(request);
     if (!key) return undefined;
     const { fingerprint } = request;
-    const step = decide(key, { fingerprint, owner: NOBODY }, policy);
-    return isDecision(step) ? step : undefined;
+    const decided = decide(key, { fingerprint, owner: NOBODY }, policy);
+    return isDecision(decided) ? decided : undefined;
   }
 
   override keep(name: KeyName, key: FoundKey, asOf: number): void {

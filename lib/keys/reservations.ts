@@ -30,8 +30,8 @@ const COMMIT_PAUSE = 20;
 /** Between two looks at a row that stays locked. */
 const LOCKED_PAUSE = 100;
 
-/** A request on its way to a decision. */
-interface Claim {
+/** A request that asks for its key. */
+interface Asker {
   reservation: Reservation;
   policy: ResolvedPolicy;
   /** Undefined where nobody can tell whether it is still there. */
@@ -66,14 +66,14 @@ export class Reservations {
     this.waitingRequests.wakeAll();
   }
 
-  /** In one function, up to a reservation: every request passes here, and each layer would cost all of them. */
+  /** Asks until there is a decision. With `run`, the key is this request's. */
   async reserve(
     request: KeyedRequest,
     policy: ResolvedPolicy,
     client: Client | undefined,
   ): Promise<Decision> {
     const reservation = reservationOf(request, policy);
-    const claim: Claim = {
+    const asker: Asker = {
       reservation,
       policy,
       client,
@@ -91,14 +91,13 @@ export class Reservations {
           throw new StoreUnavailableError(`A key could not be reserved in ${MOST_ROUNDS} rounds.`);
         }
         const asOf = performance.now();
-        const result = await this.take(claim, () => this.batches.reserve(reservation));
+        const result = await this.take(asker, () => this.batches.reserve(reservation));
         if (result.kind === 'reserved') {
-          decision = run(claim, { id: result.id, ...FIRST_ATTEMPT }, NO_PHASES);
+          decision = run(asker, { id: result.id, ...FIRST_ATTEMPT }, NO_PHASES);
         } else if (result.kind === 'found') {
           const { key } = result;
           if (key.status === 'completed') this.replays.keep(reservation, key, asOf);
-          const judged = this.judge(key, claim);
-          decision = judged instanceof Promise ? await judged : judged;
+          decision = await this.decideFound(key, asker);
         } else if (result.kind === 'stale') {
           decision = result;
         } else if (result.kind === 'locked' && performance.now() >= lockedUntil) {
@@ -111,63 +110,66 @@ export class Reservations {
     } finally {
       this.leases.decided();
       // Nobody will run what they took: it must not be left to lapse into an unknown outcome.
-      const taken = decision?.kind !== 'run' && claim.unsure.length > 0;
-      if (taken) void releaseReservation(this.transitions, reservation, claim.unsure);
+      const taken = decision?.kind !== 'run' && asker.unsure.length > 0;
+      if (taken) void releaseReservation(this.transitions, reservation, asker.unsure);
     }
-    const reached = decision.kind === 'run' && faultPoint('reserved', decision.attempt);
-    if (reached) await mortal(() => reached);
+    if (decision.kind === 'run') {
+      const { attempt } = decision;
+      await mortal(async () => faultPoint('reserved', attempt));
+    }
     return decision;
   }
 
   /** What a key that is there means for the request; undefined where it has to ask again. */
-  private judge(key: FoundKey, claim: Claim): Decision | Promise<Decision | undefined> {
-    const step = decide(key, claim.reservation, claim.policy);
-    if (isDecision(step)) return step;
-    switch (step.kind) {
+  private async decideFound(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
+    const decided = decide(key, asker.reservation, asker.policy);
+    if (isDecision(decided)) return decided;
+    switch (decided.kind) {
       case 'ours':
-        return this.goOn(key, claim);
+        return this.goOn(key, asker);
       case 'forget':
-        return this.transitions.forget(key).then(() => undefined);
+        await this.transitions.forget(key);
+        return undefined;
       case 'resume':
-        return this.resume(key, claim);
+        return this.resume(key, asker);
       case 'running':
-        return this.running(key, claim);
+        return this.running(key, asker);
       case 'pending':
-        return { kind: 'accepted', id: key.id, runningFor: step.runningFor };
+        return { kind: 'accepted', id: key.id, runningFor: decided.runningFor };
     }
   }
 
-  private async goOn(key: FoundKey, claim: Claim): Promise<Decision> {
+  private async goOn(key: FoundKey, asker: Asker): Promise<Decision> {
     const phases = key.attempt > 1 ? await this.phases.of(key) : NO_PHASES;
-    return run(claim, { ...key, number: key.attempt }, phases);
+    return run(asker, { ...key, number: key.attempt }, phases);
   }
 
-  private async resume(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
-    const { policy, reservation } = claim;
+  private async resume(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
+    const { policy, reservation } = asker;
     const phases = await this.phases.of(key);
     const why = whyNotResumable(key, phases, policy);
     if (why !== undefined) {
       const declared = await this.transitions.declareUnknown(key, why, reservation.observed.route);
-      return declared === 'locked' ? this.locked(key, claim) : undefined;
+      return declared === 'locked' ? this.locked(key, asker) : undefined;
     }
     if (policy.run === 'background' && key.operation !== null && key.status === 'in_progress') {
-      return this.leaveToWorkers(key, claim);
+      return this.leaveToWorkers(key, asker);
     }
     this.assertOpen();
     const { owner, lease } = reservation;
-    const taken = await this.take(claim, () => this.transitions.takeOver(key, owner, lease));
-    if (taken === 'locked') return this.locked(key, claim);
+    const taken = await this.take(asker, () => this.transitions.takeOver(key, owner, lease));
+    if (taken === 'locked') return this.locked(key, asker);
     if (taken === 'changed' && key.traceparent) reservation.observed.span?.link(key.traceparent);
     return taken === 'changed'
-      ? run(claim, { ...key, number: key.attempt + 1, died: key.status === 'in_progress' }, phases)
+      ? run(asker, { ...key, number: key.attempt + 1, died: key.status === 'in_progress' }, phases)
       : undefined;
   }
 
   /** A worker died with it. Another one goes on; the client has nothing to do but to ask. */
-  private async leaveToWorkers(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
+  private async leaveToWorkers(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
     const released = await this.transitions.release(key);
     if (released === 'changed') this.wakeWorkers();
-    return released === 'locked' ? this.locked(key, claim) : undefined;
+    return released === 'locked' ? this.locked(key, asker) : undefined;
   }
 
   /**
@@ -175,25 +177,25 @@ export class Reservations {
    * running. A duplicate that waits goes on looking; there is no end of an attempt
    * that would wake it.
    */
-  private async locked(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
-    claim.timesLocked += 1;
-    const first = claim.timesLocked === 1;
-    if (!first && !this.mayWait(claim)) return inProgress(key, claim.policy);
+  private async locked(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
+    asker.timesLocked += 1;
+    const first = asker.timesLocked === 1;
+    if (!first && !this.mayWait(asker)) return inProgress(key, asker.policy);
     await pause(first ? COMMIT_PAUSE : LOCKED_PAUSE);
     return undefined;
   }
 
-  private async running(key: FoundKey, claim: Claim): Promise<Decision | undefined> {
-    if (this.mayWait(claim)) {
-      const { client, waitUntil } = claim;
+  private async running(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
+    if (this.mayWait(asker)) {
+      const { client, waitUntil } = asker;
       await this.waitingRequests.wait(key, waitUntil - performance.now(), client);
       // Nobody reads what it gets. It must not run the key, which it may find free now.
       if (!client?.gone) return undefined;
     }
-    return inProgress(key, claim.policy);
+    return inProgress(key, asker.policy);
   }
 
-  private mayWait({ policy, client, waitUntil }: Claim): boolean {
+  private mayWait({ policy, client, waitUntil }: Asker): boolean {
     const waits = policy.onInProgress === 'wait' && policy.run === 'request';
     return waits && performance.now() < waitUntil && !this.closed && !client?.gone;
   }
@@ -206,7 +208,7 @@ export class Reservations {
    * A lost connection leaves open whether the key was taken. The same owner asks
    * again, and if it was, finds itself in the row.
    */
-  private take<T>({ unsure }: Claim, statement: () => Promise<T>): Promise<T> {
+  private take<T>({ unsure }: Asker, statement: () => Promise<T>): Promise<T> {
     return persist(statement, {
       within: this.storeTimeout,
       again: (error) => {
@@ -249,7 +251,7 @@ const NO_PHASES: readonly PhaseRecord[] = [];
 const FIRST_ATTEMPT = { number: 1, recoveryPoint: 'started', resumeAttempts: 0 };
 
 function run(
-  { reservation, policy }: Claim,
+  { reservation, policy }: Asker,
   row: Omit<ConstructorParameters<typeof Attempt>[2], 'recorded'>,
   recorded: readonly PhaseRecord[],
 ): Decision {

@@ -71,8 +71,7 @@ export class ForeignRun<R, T> {
     }
     await this.intend();
     const ended = await this.call();
-    const reached = this.reach('after_call');
-    if (reached) await reached;
+    await this.reach('after_call');
     const known = 'error' in ended ? await this.assess(ended.error) : ended;
     return this.record(known.result);
   }
@@ -94,12 +93,10 @@ export class ForeignRun<R, T> {
   private async intend(): Promise<void> {
     const { attempt } = this.place;
     if (!attempt) return;
-    const before = this.reach('before_intent');
-    if (before) await before;
+    await this.reach('before_intent');
     const sent = performance.now();
     await this.commitIntent(attempt);
-    const after = this.reach('after_intent');
-    if (after) await after;
+    await this.reach('after_intent');
     // A process that stood still meanwhile may have lost the key, and somebody may
     // have been told that this call was never made. So it asks once more.
     if (performance.now() - sent >= attempt.lease) await this.commitIntent(attempt);
@@ -297,9 +294,9 @@ export class ForeignRun<R, T> {
       : error;
   }
 
-  private reach(step: FaultStep): void | Promise<void> {
+  private async reach(step: FaultStep): Promise<void> {
     const { attempt, name } = this.place;
-    if (attempt) return faultPoint(step, attempt, { name, effectKey: this.effectKey });
+    if (attempt) await faultPoint(step, attempt, { name, effectKey: this.effectKey });
   }
 
   private stop(why: StopReason): void {

@@ -71,11 +71,9 @@ export class PhaseTransactions {
         const ending = { ...place, attempt, state: 'finished', result } as const;
         const recorded = await this.store.recordIn(tx, ending).catch(throwWithoutValues);
         if (!recorded) throw new LeaseLostError(place.name);
-        const reached = faultPoint('before_commit', attempt, place);
-        if (reached) await reached;
+        await faultPoint('before_commit', attempt, place);
       });
-      const reached = attempt && faultPoint('after_commit', attempt, place);
-      if (reached) await reached;
+      if (attempt) await faultPoint('after_commit', attempt, place);
       return result;
     };
     return this.again(place, once, run);
@@ -94,12 +92,10 @@ export class PhaseTransactions {
     const { attempt } = place;
     if (!attempt) return;
     await this.again(place, async () => {
-      const reached = faultPoint('before_commit', attempt, place);
-      if (reached) await reached;
+      await faultPoint('before_commit', attempt, place);
       return this.endAlone(place, attempt, 'finished', result);
     });
-    const reached = faultPoint('after_commit', attempt, place);
-    if (reached) await reached;
+    await faultPoint('after_commit', attempt, place);
   }
 
   /** Ends a phase that has no work of its own. */

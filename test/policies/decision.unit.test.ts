@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { decide, type Step } from '../../lib/keys/decision.js';
+import { decide } from '../../lib/keys/decision.js';
 import type { FoundKey } from '../../lib/keys/key-store.js';
 import { KEY_STATUSES, type KeyStatus } from '../../lib/schema/key-status.js';
 
@@ -43,7 +43,7 @@ const GONE: Policy = { ...DEFAULT, onExpired: 'gone' };
 const LENIENT: Policy = { ...DEFAULT, onMismatch: 'replay' };
 const POLICIES = [DEFAULT, GONE, LENIENT, { ...GONE, ...LENIENT, onExpired: 'gone' as const }];
 
-const step = (key: FoundKey, policy = DEFAULT, fingerprint = MINE): Step =>
+const step = (key: FoundKey, policy = DEFAULT, fingerprint = MINE) =>
   decide(key, { fingerprint, owner: 'me' }, policy);
 
 describe('The decision about a found key', () => {

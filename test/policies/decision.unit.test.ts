@@ -47,7 +47,7 @@ const step = (key: FoundKey, policy = DEFAULT, fingerprint = MINE) =>
   decide(key, { fingerprint, owner: 'me' }, policy);
 
 describe('The decision about a found key', () => {
-  it.each<[string, FoundKey, Policy, Step]>([
+  it.each<[string, FoundKey, Policy, ReturnType<typeof decide>]>([
     ['pending', keyOf('pending'), DEFAULT, { kind: 'pending', runningFor: 7 }],
     ['running', keyOf('in_progress'), DEFAULT, { kind: 'running', runningFor: 7 }],
     ['lapsed', keyOf('in_progress', { lapsed: true }), DEFAULT, { kind: 'resume' }],

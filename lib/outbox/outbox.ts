@@ -86,10 +86,15 @@ export class Outbox {
   /** Messages whose deliveries failed too often, those that died first first. */
   async deadLetters(find: { topic?: string; limit?: number } = {}): Promise<DeadLetter[]> {
     const letters = await this.store.deadLetters(find.topic ?? null, find.limit ?? 100);
-    return letters.map(({ payload, orderingKey, ...letter }) => ({
-      ...letter,
-      payload: fromJson(payload ?? undefined),
-      orderingKey: orderingKey ?? undefined,
+    return letters.map((letter) => ({
+      id: letter.id,
+      topic: letter.topic,
+      payload: fromJson(letter.payload ?? undefined),
+      orderingKey: letter.orderingKey ?? undefined,
+      attempts: letter.attempts,
+      lastError: letter.lastError,
+      createdAt: letter.createdAt,
+      deadAt: letter.deadAt,
     }));
   }
 

@@ -3,6 +3,7 @@ import { MAINTENANCE_NAMES } from '../../lib/background/maintenance.options.js';
 import { resolveMaintenance } from '../../lib/background/maintenance.settings.js';
 import { IdempotencySettings } from '../../lib/idempotency.settings.js';
 import { EXTRA_NAMES, OPTION_NAMES, REPLAY_CACHE_NAMES } from '../../lib/option-names.js';
+import { OPERATOR_PAGE_NAMES } from '../../lib/operator/page/page.options.js';
 import { OUTBOX_NAMES } from '../../lib/outbox/outbox.options.js';
 import { parseDuration } from '../../lib/policy/duration.js';
 import { POLICY_NAMES } from '../../lib/policy/policy.js';
@@ -27,6 +28,9 @@ describe('the page of options', () => {
     expect(firstCells(OPTIONS, 'option').toSorted()).toEqual(names.toSorted());
     expect(firstCells(OPTIONS, 'option beside the factory').toSorted()).toEqual(
       Object.keys(EXTRA_NAMES).toSorted(),
+    );
+    expect(firstCells(OPTIONS, 'member of operatorPage').toSorted()).toEqual(
+      Object.keys(OPERATOR_PAGE_NAMES).toSorted(),
     );
     expect(firstCells(OPTIONS, 'member of replayCache').toSorted()).toEqual(
       Object.keys(REPLAY_CACHE_NAMES).toSorted(),

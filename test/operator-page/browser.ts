@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe } from '@jest/globals';
-import type { Browser, Page } from 'puppeteer-core';
+import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
+import type { Browser, BrowserContext, Page } from 'puppeteer-core';
 
 /** Kept after the run, for people: git does not see it. */
 const ARTEFACTS = join(process.cwd(), 'coverage', 'operator-page');
@@ -22,7 +22,7 @@ export interface Tab {
 }
 
 export interface TestBrowser {
-  /** A tab with cookies of its own, signed in as somebody. */
+  /** A tab with cookies of its own, signed in as somebody. It is closed at the end of the test. */
   open(user?: string, options?: { script?: boolean }): Promise<Tab>;
   shoot(page: Page, name: string): Promise<void>;
 }
@@ -39,12 +39,19 @@ export function describeInBrowser(name: string, tests: (browser: TestBrowser) =>
   const describeOrSkip = unavailable === undefined ? describe : describe.skip;
   describeOrSkip(name, () => {
     let browser: Browser | undefined;
+    const opened: BrowserContext[] = [];
     beforeAll(async () => {
       browser = await launch();
     });
+    // A page refreshes itself as long as it is open, which costs later tests time.
+    afterEach(() => Promise.all(opened.splice(0).map((context) => context.close())));
     afterAll(() => browser?.close());
     tests({
-      open: (user, options) => openTab(browser!, user, options),
+      async open(user, options) {
+        const context = await browser!.createBrowserContext();
+        opened.push(context);
+        return openTab(context, user, options);
+      },
       async shoot(page, file) {
         await mkdir(ARTEFACTS, { recursive: true });
         await page.screenshot({ path: join(ARTEFACTS, `${file}.png`), fullPage: true });
@@ -76,11 +83,10 @@ async function browserFromNpm(): Promise<string> {
 }
 
 async function openTab(
-  browser: Browser,
+  context: BrowserContext,
   user: string | undefined,
   { script = true }: { script?: boolean } = {},
 ): Promise<Tab> {
-  const context = await browser.createBrowserContext();
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(String(error)));

@@ -30,28 +30,25 @@ describeInBrowser('What others have written', (browser) => {
       ({ id } = await insertUnknown(database, {
         key: attackIn('key'),
         scope: attackIn('scope'),
+        endpoint: attackIn('endpoint'),
         route: attackIn('route'),
         phase: attackIn('phase'),
       }));
       const value = JSON.stringify({ [attackIn('name')]: attackIn('value') });
       await database.query(
         `UPDATE idempotency_keys SET method = $2, path = $3, last_error_code = $4, operation = $5, recovery_point = $6,
-                                     endpoint = $7, request = $8 WHERE id = $1`,
-        [
-          id,
-          ...['method', 'path', 'error', 'operation', 'recovery', 'endpoint'].map(attackIn),
-          value,
-        ],
+                                     request = $7 WHERE id = $1`,
+        [id, ...['method', 'path', 'error', 'operation', 'recovery'].map(attackIn), value],
       );
       await database.query(
-        `UPDATE idempotency_phases SET request = $2, result = $2 WHERE key_id = $1`,
-        [id, value],
+        `UPDATE idempotency_phases SET request = $4, result = $4 WHERE scope = $1 AND endpoint = $2 AND key = $3`,
+        [...['scope', 'endpoint', 'key'].map(attackIn), value],
       );
       const state = JSON.stringify({ status: attackIn('before'), attempt: 1, lastErrorCode: null });
       await database.query(
         `INSERT INTO idempotency_audit (key_id, scope, endpoint, key, action, who, why, before, after)
-         VALUES ($1, '', '', '', $2, $3, $4, $5, $5)`,
-        [id, attackIn('action'), attackIn('auditor'), attackIn('why'), state],
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+        [id, ...['scope', 'endpoint', 'key', 'action', 'auditor', 'why'].map(attackIn), state],
       );
       await insertDeadLetter(database, {
         topic: attackIn('topic'),

@@ -13,8 +13,9 @@ import {
 } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { map } from 'rxjs';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { IdempotencyModule } from 'nestjs-atomic-idempotency';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { decision, get, submit } from './forms.js';
@@ -51,11 +52,18 @@ const HEADERS: Record<string, string> = {
 
 forEachPlatform('The operator page in any application', (platform) => {
   describe('The operator page', () => {
+    let database: TestDatabase;
+    beforeAll(async () => {
+      database = await createTestDatabase();
+    });
+    afterAll(() => database.drop());
+
     it('is HTML and takes forms, whatever pipes, interceptors and filters the application has', async () => {
       const app = await startPageApp(
         platform,
         {},
         {
+          database,
           controllers: [Hello],
           rawBody: true,
           configure(nest) {
@@ -68,7 +76,7 @@ forEachPlatform('The operator page in any application', (platform) => {
         },
       );
       expect((await get(`${app.url}/hello`)).json()).toEqual({ data: 'hello' });
-      const key = await insertUnknown(app.database);
+      const key = await insertUnknown(database);
       for (const path of ['', '/keys', `/key?id=${key.id}`, '/letters', '/key?id=0']) {
         const page = await get(`${app.page}${path}`);
         expect(page.text).toMatch(/^<!doctype html>/);
@@ -89,7 +97,7 @@ forEachPlatform('The operator page in any application', (platform) => {
       );
       const done = await submit(`${app.page}/decide`, decision(key));
       expect([done.status, done.text]).toEqual([303, '']);
-      expect((await keyRow(app.database, key.key)).status).toBe('failed_retryable');
+      expect((await keyRow(database, key.key)).status).toBe('failed_retryable');
       await app.close();
     });
 
@@ -98,6 +106,7 @@ forEachPlatform('The operator page in any application', (platform) => {
         platform,
         {},
         {
+          database,
           configure: (nest) =>
             void nest.use(
               (
@@ -141,10 +150,11 @@ forEachPlatform('The operator page in any application', (platform) => {
           platform,
           { path: option },
           {
+            database,
             configure: (nest) => void configure(nest),
           },
         );
-        const key = await insertUnknown(app.database);
+        const key = await insertUnknown(database);
         await expectToHold(`${app.url}${path}`, key);
         await app.close();
       },
@@ -155,10 +165,11 @@ forEachPlatform('The operator page in any application', (platform) => {
         platform,
         {},
         {
+          database,
           imports: [RouterModule.register([{ path: 'internal', module: IdempotencyModule }])],
         },
       );
-      const key = await insertUnknown(app.database);
+      const key = await insertUnknown(database);
       await expectToHold(`${app.url}/internal/operator`, key);
       await app.close();
     });

@@ -47,10 +47,6 @@ export async function startPageApp(
     ...options,
     idempotency: { ...idempotency, operatorPage: { path: 'operator', access, ...page } } as object,
   });
-  // Serves the list of keys that are left to people.
-  await app.database.query(
-    `CREATE INDEX IF NOT EXISTS left_to_people ON idempotency_keys (created_at) WHERE reconcile_attempts > 0`,
-  );
   return { ...app, page: `${app.url}/operator` };
 }
 
@@ -63,28 +59,39 @@ export interface MadeKey {
 /** An unknown key, as the reconciler leaves it to people, with a payment in doubt. */
 export async function insertUnknown(
   database: TestDatabase,
-  fields: { key?: string; scope?: string; route?: string; phase?: string; age?: string } = {},
+  fields: {
+    key?: string;
+    scope?: string;
+    endpoint?: string;
+    route?: string;
+    phase?: string;
+    age?: string;
+  } = {},
 ): Promise<MadeKey> {
-  const { key = randomUUID(), scope = 'acme', route = '/rides', phase = 'charge_created' } = fields;
+  const { key = randomUUID(), scope = 'acme', endpoint = '' } = fields;
+  const { route = '/rides', phase = 'charge_created', age = '3 hours' } = fields;
   const effectKey = randomUUID();
   const [row] = await database.query<{ id: string }>(
-    `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, attempt, last_error_code, locked_until,
-                                   reconcile_attempts, method, route, path, request, created_at, last_run_at, expires_at)
-     VALUES ($1, $2, '', $3, 'unknown', 2, 'reconciliation_exhausted', now(), 10, 'POST', $4, $4,
-             '{"target":"moon"}', now() - $5::interval, now() - $5::interval, now() + interval '1 day')
+    `INSERT INTO idempotency_keys (scope, endpoint, key, fingerprint, owner, status, attempt, last_error_code, locked_until,
+                                   reconcile_attempts, reconcile_after, method, route, path, request,
+                                   created_at, last_run_at, expires_at)
+     VALUES ($1, $2, $3, '', $4, 'unknown', 2, 'reconciliation_exhausted', now(), 10, 'infinity', 'POST', $5, $5,
+             '{"target":"moon"}', now() - $6::interval, now() - $6::interval, now() + interval '1 day')
      RETURNING id`,
-    [scope, key, randomUUID(), route, fields.age ?? '3 hours'],
+    [scope, endpoint, key, randomUUID(), route, age],
   );
   const { id } = row!;
   await database.query(
-    `INSERT INTO idempotency_phases (key_id, name, position, kind, state, attempt, finished_at, result)
-     VALUES ($1, 'ride_created', 1, 'local', 'finished', 1, now() - $2::interval, '{"rideId":7}')`,
-    [id, fields.age ?? '3 hours'],
+    `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, finished_at, result)
+     VALUES ($1, $2, $3, 'ride_created', 1, 'local', 'finished', 1, now() - $4::interval, '{"rideId":7}')`,
+    [scope, endpoint, key, age],
   );
   await database.query(
-    `INSERT INTO idempotency_phases (key_id, name, position, kind, state, attempt, effect_key, in_doubt, request, key_valid_until, started_at)
-     VALUES ($1, $2, 2, 'foreign', 'intended', 2, $3, 'stop', '{"amount":2500,"currency":"eur"}', now() + interval '21 hours', now() - $4::interval)`,
-    [id, phase, effectKey, fields.age ?? '3 hours'],
+    `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, effect_key, in_doubt,
+                                     request, key_valid_until, started_at)
+     VALUES ($1, $2, $3, $4, 2, 'foreign', 'intended', 2, $5, 'stop',
+             '{"amount":2500,"currency":"eur"}', now() + interval '21 hours', now() - $6::interval)`,
+    [scope, endpoint, key, phase, effectKey, age],
   );
   return { id, key, effectKey };
 }

@@ -1,20 +1,31 @@
-import { describe, expect, it } from '@jest/globals';
-import type { ShownEffect, ShownValue } from 'nestjs-atomic-idempotency';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { OperatorPageOptions, ShownEffect, ShownValue } from 'nestjs-atomic-idempotency';
 import { forEachPlatform } from '../support/platforms.js';
 import { recordingLogger } from '../support/recording-logger.js';
 import { get } from './forms.js';
-import { insertDeadLetter, insertUnknown, startPageApp } from './page-app.js';
+import { insertDeadLetter, insertUnknown, startPageApp, type PageApp } from './page-app.js';
 
 forEachPlatform('Values on the operator page', (platform) => {
   describe('On the operator page', () => {
+    let app: PageApp;
+    let redact: NonNullable<OperatorPageOptions['redact']>;
+    let link: NonNullable<OperatorPageOptions['link']> = () => undefined;
+    const logger = recordingLogger();
+    beforeAll(async () => {
+      app = await startPageApp(
+        platform,
+        { redact: (value, where) => redact(value, where), link: (effect) => link(effect) },
+        { logger },
+      );
+    });
+    afterAll(() => app.close());
+
     it('redact is told what it looks at, and for whom', async () => {
       const seen: [unknown, ShownValue][] = [];
-      const app = await startPageApp(platform, {
-        redact: (value, where) => {
-          seen.push([value, where]);
-          return 'hidden';
-        },
-      });
+      redact = (value, where) => {
+        seen.push([value, where]);
+        return 'hidden';
+      };
       const { id } = await insertUnknown(app.database);
       await insertDeadLetter(app.database);
 
@@ -38,25 +49,17 @@ forEachPlatform('Values on the operator page', (platform) => {
         [{ target: 'moon' }, { kind: 'request', who, route: '/rides' }],
         [{ rideId: 7 }, { kind: 'payload', who, topic: 'ride.receipt' }],
       ]);
-      await app.close();
     });
 
     it('what redact cannot handle is not shown, and a link that cannot be made is left out', async () => {
-      const logger = recordingLogger();
       const effects: ShownEffect[] = [];
-      const app = await startPageApp(
-        platform,
-        {
-          redact: () => {
-            throw new Error('no rule');
-          },
-          link: (effect) => {
-            effects.push(effect);
-            throw new Error('no address');
-          },
-        },
-        { logger },
-      );
+      redact = () => {
+        throw new Error('no rule');
+      };
+      link = (effect) => {
+        effects.push(effect);
+        throw new Error('no address');
+      };
       const key = await insertUnknown(app.database);
       const page = await get(`${app.page}/key?id=${key.id}&values=shown`);
       expect(page.status).toBe(200);
@@ -74,23 +77,26 @@ forEachPlatform('Values on the operator page', (platform) => {
       ]);
       expect(logger.errors.join()).toContain('operatorPage.redact threw');
       expect(logger.errors.join()).toContain('operatorPage.link threw');
-      await app.close();
     });
 
     it('an answer says so when the database does not', async () => {
-      const app = await startPageApp(platform, {}, { idempotency: { storeTimeout: 500 } });
+      const impatient = await startPageApp(
+        platform,
+        {},
+        { idempotency: { storeTimeout: 500 }, database: app.database, logger },
+      );
       const client = await app.database.pool.connect();
       await client.query('BEGIN; LOCK TABLE idempotency_keys IN ACCESS EXCLUSIVE MODE');
       try {
-        const page = await get(app.page);
+        const page = await get(impatient.page);
         expect(page.status).toBe(503);
         expect(page.text).toContain('The database did not answer in time.');
       } finally {
         await client.query('ROLLBACK');
         client.release();
       }
-      expect((await get(app.page)).status).toBe(200);
-      await app.close();
+      expect((await get(impatient.page)).status).toBe(200);
+      await impatient.close();
     });
   });
 });

@@ -42,11 +42,18 @@ export const STATES = {
   },
   'failed, in doubt': { status: 'failed_retryable', phase: 'intended' },
   'failed, reconciled': { status: 'failed_retryable', phase: 'reconciled' },
-  'unknown, in doubt': { status: 'unknown', phase: 'intended' },
-  'unknown, no phase': { status: 'unknown', columns: { last_error_code: `'abandoned'` } },
+  'unknown, in doubt': {
+    status: 'unknown',
+    columns: { reconcile_after: `'infinity'` },
+    phase: 'intended',
+  },
+  'unknown, no phase': {
+    status: 'unknown',
+    columns: { reconcile_after: `'infinity'`, last_error_code: `'abandoned'` },
+  },
   'unknown, phase withdrawn': {
     status: 'unknown',
-    columns: { last_error_code: `'http_500'` },
+    columns: { reconcile_after: `'infinity'`, last_error_code: `'http_500'` },
     phase: 'withdrawn',
   },
   expired: { status: 'expired', columns: { completed_at: 'now()' } },

@@ -31,14 +31,19 @@ export interface UnknownKey extends KeySummary {
 }
 
 /**
- * Unknown keys, in two parts, each with an index of its own. Those that a
- * reconciler is to ask about have `reconcile_after`. Those that are left to
- * people have none any more, but a job has looked into them at least once.
- * Neither condition is about the status: an index with the status in its
- * predicate would make the end of every request touch all indexes.
+ * Unknown keys, in two parts of the partial index on `reconcile_after`: those
+ * that are left to people are at its end, and those that a reconciler is to ask
+ * about are before it. The index has no status in its predicate: that would make
+ * the end of every request touch all indexes.
  */
-const LEFT_TO_PEOPLE = `k.reconcile_attempts > 0 AND k.reconcile_after IS NULL AND k.status = 'unknown'`;
-const ASKED_ABOUT = `k.reconcile_after IS NOT NULL AND k.status = 'unknown'`;
+const LEFT_TO_PEOPLE = `k.reconcile_after = 'infinity' AND k.status = 'unknown'`;
+const ASKED_ABOUT = `k.reconcile_after < 'infinity' AND k.status = 'unknown'`;
+
+/** What the list of unknown keys is narrowed by, as its first five parameters. */
+const MATCHES = `($1::text IS NULL OR k.scope = $1) AND ($2::text IS NULL OR k.key = $2)
+            AND ($3::text IS NULL OR k.route = $3)
+            AND ($4::float8 IS NULL OR k.created_at <= now() - $4 * interval '1 millisecond')
+            AND ($5::float8 IS NULL OR k.created_at >= now() - $5 * interval '1 millisecond')`;
 
 /**
  * The reads of the operator page. None of them reads a whole table: each follows
@@ -56,7 +61,7 @@ export class PageQueries {
     this.outbox = database.table('idempotency_outbox');
   }
 
-  /** Served by the primary key, from its end, for `NEWEST` rows. */
+  /** Served by the unique index on the id, from its end, for `NEWEST` rows. */
   recent(): Promise<RecentKeys[]> {
     return this.database.query(
       `SELECT status, minutes, count(*)::int AS count
@@ -70,7 +75,7 @@ export class PageQueries {
     );
   }
 
-  /** Served by the partial indexes on `reconcile_attempts > 0` and on `reconcile_after`. */
+  /** Served by the partial index on `reconcile_after`. */
   async countUnknown(): Promise<{ leftToPeople: Counted; askedAbout: Counted }> {
     const [row] = await this.database.query<{ people: number; asked: number }>(
       `SELECT (${this.bounded(LEFT_TO_PEOPLE)}) AS people, (${this.bounded(ASKED_ABOUT)}) AS asked`,
@@ -89,8 +94,9 @@ export class PageQueries {
   }
 
   /**
-   * Unknown keys, those left to people first, oldest first. Served by the two
-   * partial indexes; the sort is over unknown keys alone, at most `COUNTED` of each part.
+   * Unknown keys, those left to people first, oldest first. Served by the partial
+   * index on `reconcile_after`. The sort is over at most `COUNTED` keys of each part:
+   * with more than that left to people, the list is about the first ones of the index.
    * @param after the `cursor` of the last key of the page before
    */
   async unknown(
@@ -104,15 +110,12 @@ export class PageQueries {
               k.part || '~' || extract(epoch FROM k.created_at) || '~' || k.id AS cursor
        FROM (
          SELECT * FROM (
-           (SELECT k.*, 0 AS part FROM ${this.keys} k WHERE ${LEFT_TO_PEOPLE} ORDER BY k.created_at LIMIT ${COUNTED})
+           (SELECT k.*, 0 AS part FROM ${this.keys} k WHERE ${LEFT_TO_PEOPLE} AND ${MATCHES} LIMIT ${COUNTED})
            UNION ALL
-           (SELECT k.*, 1 AS part FROM ${this.keys} k WHERE ${ASKED_ABOUT} ORDER BY k.reconcile_after LIMIT ${COUNTED})
+           (SELECT k.*, 1 AS part FROM ${this.keys} k WHERE ${ASKED_ABOUT} AND ${MATCHES}
+            ORDER BY k.reconcile_after LIMIT ${COUNTED})
          ) k
-         WHERE ($1::text IS NULL OR k.scope = $1) AND ($2::text IS NULL OR k.key = $2)
-           AND ($3::text IS NULL OR k.route = $3)
-           AND ($4::float8 IS NULL OR k.created_at <= now() - $4 * interval '1 millisecond')
-           AND ($5::float8 IS NULL OR k.created_at >= now() - $5 * interval '1 millisecond')
-           AND ($6::int IS NULL
+         WHERE ($6::int IS NULL
                 OR (k.part, extract(epoch FROM k.created_at), k.id::text) > ($6, $7::numeric, $8::text))
          ORDER BY k.part, k.created_at, k.id::text
          LIMIT $9
@@ -149,7 +152,7 @@ export class PageQueries {
     return { waiting: countedFrom(row!.waiting), lag: row!.lag ?? 0 };
   }
 
-  /** Reads the outbox, which holds only what was not delivered. */
+  /** Served by the partial index on `dead_at`. */
   async countDeadLetters(): Promise<Counted> {
     const [row] = await this.database.query<{ count: number }>(
       `SELECT count(*)::int AS count

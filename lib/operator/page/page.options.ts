@@ -97,7 +97,7 @@ export interface OperatorPageOptions {
   link?: (effect: ShownEffect) => string | undefined;
 }
 
-const NAMES = {
+export const OPERATOR_PAGE_NAMES = {
   path: true,
   guards: true,
   access: true,
@@ -112,7 +112,7 @@ export function checkOperatorPage(given: unknown): void {
   if (typeof given !== 'object' || given === null) {
     throw mistake(`operatorPage is ${inspect(given)}. Use { path: 'operator', guards, access }.`);
   }
-  refuseUnknownNames('forRoot options', given, NAMES, 'operatorPage.');
+  refuseUnknownNames('forRoot options', given, OPERATOR_PAGE_NAMES, 'operatorPage.');
   const { path, guards, access, environment, redact, link } = given as Record<string, unknown>;
   if (typeof path !== 'string' || !/[^/]/.test(path) || /[?#*:(){}\s]/.test(path)) {
     throw mistake(

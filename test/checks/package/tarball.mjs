@@ -11,7 +11,7 @@ import { ROOT, run } from '../run.mjs';
 const EXPECTED = [
   /^dist\/(cjs\/)?(lib|migrations)\/.+\.(js|js\.map|d\.ts)$/,
   /^(dist\/cjs\/)?package\.json$/,
-  /^docs\/(?!\.vitepress\/|reference\/api\/).+\.(md|svg)$/,
+  /^docs\/(?!\.vitepress\/|reference\/api\/).+\.(md|svg|png)$/,
   /^bench\/(README\.md|results\/.+\.(md|svg))$/,
   /^(README\.md|CHANGELOG\.md|LICENSE)$/,
 ];

@@ -43,5 +43,7 @@ export function onIdempotencyEvent<Name extends EventName>(
 ): () => void {
   const receive = (message: unknown) => listener(message as IdempotencyEvents[Name]);
   channels[name].subscribe(receive);
-  return () => void channels[name].unsubscribe(receive);
+  return () => {
+    channels[name].unsubscribe(receive);
+  };
 }

@@ -48,10 +48,15 @@ export function observeDuplicates(meter: Meter, shown: number): () => void {
       if (code === 'in_progress' && scope !== undefined) duplicates.add(scope);
     }),
   ];
+  const shownOnce = new Set<string>();
   const gauge = createGauge(meter, 'idempotency.scope.duplicates');
   const observe: ObservableCallback = (result) => {
-    for (const [scope, count] of duplicates.top) {
-      result.observe(count, { 'idempotency.scope': scope });
+    const top = new Map(duplicates.top);
+    for (const scope of top.keys()) shownOnce.add(scope);
+    // One that is not among the first any more is shown with zero: OpenTelemetry
+    // would go on with its last value for ever.
+    for (const scope of shownOnce) {
+      result.observe(top.get(scope) ?? 0, { 'idempotency.scope': scope });
     }
   };
   gauge.addCallback(observe);

@@ -46,11 +46,14 @@ export class GaugeReader {
   }
 
   private async read(): Promise<number> {
-    // What cannot be read now is not shown as if it were so now.
-    this.gauges = undefined;
-    this.claim = await this.store.claim(CLAIM * this.interval, this.claim);
-    if (this.claim === undefined) return 0;
-    this.gauges = await this.store.read();
-    return 1;
+    try {
+      this.claim = await this.store.claim(CLAIM * this.interval, this.claim);
+      this.gauges = this.claim === undefined ? undefined : await this.store.read();
+    } catch (error) {
+      // What cannot be read any more is not shown as if it were so now.
+      this.gauges = undefined;
+      throw error;
+    }
+    return this.gauges ? 1 : 0;
   }
 }

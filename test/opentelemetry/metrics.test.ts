@@ -34,7 +34,7 @@ forEachPlatform((platform) => {
   });
   beforeEach(async () => {
     await app.database.query('TRUNCATE idempotency_keys CASCADE');
-    key = `key ${(number += 1)}`;
+    key = `key-${(number += 1)}`;
   });
   afterAll(() => app.close());
 
@@ -66,10 +66,10 @@ forEachPlatform((platform) => {
       await growth(...decisions('refused', 'key_reused'), () => order({ text: 'another' })),
     ).toBe(1);
 
-    await post(app, 'charges', `${key} charge`);
+    await post(app, 'charges', `${key}-charge`);
     expect(
       await growth(...decisions('refused', 'outcome_unknown'), () =>
-        post(app, 'charges', `${key} charge`),
+        post(app, 'charges', `${key}-charge`),
       ),
     ).toBe(1);
   });
@@ -100,21 +100,21 @@ forEachPlatform((platform) => {
       }),
     ).toBe(1);
 
-    await post(app, 'work/background', `${key} background`);
+    await post(app, 'work/background', `${key}-background`);
     expect(
       await growth('idempotency.attempt.takeovers', { 'idempotency.by': 'worker' }, () =>
         runJob(app, 'completer'),
       ),
     ).toBe(1);
 
-    await app.crash('noted:after_commit', 'failing', `${key} dead`);
+    await app.crash('noted:after_commit', 'failing', `${key}-dead`);
     expect(
       await growth('idempotency.attempt.deaths', { 'idempotency.found_by': 'retry' }, () =>
-        app.post('failing', `${key} dead`),
+        app.post('failing', `${key}-dead`),
       ),
     ).toBe(1);
-    await app.crash('noted:after_commit', 'failing', `${key} swept`);
-    await age(app.database, `${key} swept`);
+    await app.crash('noted:after_commit', 'failing', `${key}-swept`);
+    await age(app.database, `${key}-swept`);
     expect(
       await growth('idempotency.attempt.deaths', { 'idempotency.found_by': 'sweeper' }, () =>
         runJob(app, 'sweeper'),
@@ -185,9 +185,9 @@ forEachPlatform((platform) => {
       ),
     ).toBe(1);
 
-    await app.crash('reserved', 'orders', `${key} plain`);
-    await app.post('orders', `${key} plain`);
-    const { id } = await keyRow(app.database, `${key} plain`);
+    await app.crash('reserved', 'orders', `${key}-plain`);
+    await app.post('orders', `${key}-plain`);
+    const { id } = await keyRow(app.database, `${key}-plain`);
     expect(
       await growth('idempotency.resolutions', { 'idempotency.by': 'operator' }, () =>
         operatorOf(app).resolveKey(id, { outcome: 'retryable' }, 'alice@example.com'),
@@ -215,7 +215,7 @@ forEachPlatform((platform) => {
     await post(app, 'work/now', key);
     expect(await growth(...deliveries('delivered'), () => runJob(app, 'outbox'))).toBe(1);
     app.mails.fails = true;
-    await post(app, 'work/now', `${key} 2`);
+    await post(app, 'work/now', `${key}-2`);
     expect(await growth(...deliveries('failed'), () => runJob(app, 'outbox'))).toBe(1);
     await app.database.query('UPDATE idempotency_outbox SET available_at = now()');
     expect(await growth(...deliveries('dead'), () => runJob(app, 'outbox'))).toBe(1);
@@ -242,16 +242,17 @@ forEachPlatform((platform) => {
   it('shows the scopes with the most duplicates, as describeScope names them', async () => {
     const customers = { few: 1, 'a few more': 2, 'by far the most': 3 };
     for (const [customer, duplicates] of Object.entries(customers)) {
-      for (let sent = 0; sent <= 40 * duplicates; sent++) {
+      for (let sent = 0; sent <= 10 * duplicates; sent++) {
         await post(app, 'orders', key, {}, customer);
       }
     }
-    const points = await collected.points('idempotency.scope.duplicates');
+    const all = await collected.points('idempotency.scope.duplicates');
+    const points = all.filter(({ value }) => value !== 0);
     expect(points.map(({ attributes }) => attributes)).toEqual([
       { 'idempotency.scope': 'customer 15' },
       { 'idempotency.scope': 'customer 10' },
     ]);
-    expect(points[0]!.value).toBe(120);
+    expect(points[0]!.value).toBe(30);
   });
 
   it('has no metric that nothing leads to, and no other', async () => {

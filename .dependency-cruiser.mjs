@@ -19,6 +19,7 @@ export const ROOMS = [
   'outbox',
   'operator',
   '(root)',
+  'opentelemetry',
   'testing',
 ];
 
@@ -52,6 +53,13 @@ export default {
       from: { path: '^lib/' },
       // An entity and its relation know each other by nature, through types alone.
       to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'opentelemetry-optional',
+      severity: 'error',
+      comment: 'OpenTelemetry is an optional peer: only its own entry point may import it.',
+      from: { path: '^lib/', pathNot: folder('opentelemetry') },
+      to: { path: 'node_modules/@opentelemetry/' },
     },
     {
       name: 'lib-alone',

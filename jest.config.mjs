@@ -16,6 +16,7 @@ const shared = {
     // The package by its own name, from source: no build between edit and test.
     '^nestjs-atomic-idempotency$': '<rootDir>/lib/index.ts',
     '^nestjs-atomic-idempotency/migrations$': '<rootDir>/migrations/index.ts',
+    '^nestjs-atomic-idempotency/opentelemetry$': '<rootDir>/lib/opentelemetry/index.ts',
     '^nestjs-atomic-idempotency/testing$': '<rootDir>/lib/testing/index.ts',
   },
 };

@@ -1,0 +1,2 @@
+export { IdempotencyTelemetryModule } from './telemetry.module.js';
+export type { IdempotencyTelemetryOptions } from './telemetry.options.js';

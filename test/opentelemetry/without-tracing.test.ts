@@ -1,0 +1,56 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { keyRow } from '../support/idempotent-app.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { until } from '../support/until.js';
+import { post, startObservedApp, type ObservedApp } from '../telemetry/observed-app.js';
+
+forEachPlatform((platform) => {
+  const storage = new AsyncLocalStorage<string>();
+  let app: ObservedApp;
+
+  beforeAll(async () => {
+    app = await startObservedApp(platform, { lease: '1s' });
+  });
+  afterAll(() => app.close());
+
+  it('nothing is stored of a trace', async () => {
+    await post(app, 'work/now', 'untraced');
+    expect((await keyRow(app.database, 'untraced')).traceparent).toBeNull();
+    const messages = await app.database.query('SELECT traceparent FROM idempotency_outbox');
+    expect(messages).toEqual([{ traceparent: null }]);
+  });
+
+  it('batches and heartbeats run in the context of no request', async () => {
+    const seen: { text: string; context: string | undefined }[] = [];
+    const { logger } = app.app.get(DataSource);
+    const logQuery = logger.logQuery.bind(logger);
+    logger.logQuery = (text, ...rest) => {
+      seen.push({ text, context: storage.getStore() });
+      return logQuery(text, ...rest);
+    };
+    const heartbeat = () =>
+      seen.find(
+        ({ text }) =>
+          text.includes('locked_until') && /held|unnest/.test(text) && !text.startsWith('INSERT'),
+      );
+    app.handle('slow', async (phases) => {
+      storage.enterWith('of the request');
+      await phases.foreign('asked', { call: async () => 1 });
+      await phases.local('noted', (tx) => tx.query('SELECT 1 AS in_the_request'));
+      await until(heartbeat, 'a heartbeat');
+      return {};
+    });
+    await post(app, 'slow', 'contexts');
+    logger.logQuery = logQuery;
+
+    const own = seen.filter(({ text }) => text.includes('in_the_request'));
+    expect(own.map(({ context }) => context)).toEqual(['of the request']);
+    expect(heartbeat()!.context).toBeUndefined();
+    const intents = seen.filter(({ text }) => /INSERT INTO "idempotency_phases"/.test(text));
+    expect(intents.some(({ context }) => context === undefined)).toBe(true);
+    const endings = seen.filter(({ text }) => /^UPDATE "idempotency_keys"/.test(text.trim()));
+    expect(endings.at(-1)!.context).toBeUndefined();
+  });
+});

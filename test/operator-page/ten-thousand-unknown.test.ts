@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { Database } from '../../lib/postgres/database.js';
-import { PageQueries } from '../../lib/operator/page/page-queries.js';
+import { COUNTED, PageQueries } from '../../lib/operator/page/page-queries.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 import { planOf, readsOf } from '../support/plans.js';
 import { forEachPlatform } from '../support/platforms.js';
@@ -143,6 +143,21 @@ forEachPlatform('The operator page with many keys', (platform) => {
             [table, nodes.map((node) => node['Index Name'])],
           );
           expect(used).toEqual([{ columns: index }]);
+        });
+
+        it('find a key of a route behind more unknown keys than they count', async () => {
+          await app.database.query(
+            `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, locked_until, method, route, reconcile_after)
+     SELECT 'later', 'late-' || n, '', gen_random_uuid(), 'unknown', now(), 'POST',
+            CASE n WHEN 3500 THEN '/tips' ELSE '/rides' END, 'infinity'
+     FROM generate_series(1, 3500) n`,
+          );
+          expect((await queries.countUnknown()).leftToPeople).toEqual({
+            count: COUNTED,
+            more: true,
+          });
+          const found = await queries.unknown({ ...any, route: '/tips' }, undefined, 20);
+          expect(found.map(({ key }) => key)).toEqual(['late-3500']);
         });
       });
 

@@ -48,7 +48,7 @@ export function queryFrom(filter: FilterTexts): KeyQuery {
   return query;
 }
 
-/** Unknown keys have indexes of their own; what has a better one yet is not looked for there. */
+/** Unknown keys have an index of their own; what has a better one yet is not looked for there. */
 export function isOfUnknown({ status, effectKey, id, scope, key }: KeyQuery): boolean {
   const named =
     effectKey !== undefined || id !== undefined || (scope !== undefined && key !== undefined);

@@ -8,7 +8,7 @@ import { post, startObservedApp, type ObservedApp } from '../telemetry/observed-
 
 const HOUR = 3_600_000;
 
-forEachPlatform((platform) => {
+forEachPlatform('Gauges', (platform) => {
   let app: ObservedApp;
   let store: GaugeStore;
 

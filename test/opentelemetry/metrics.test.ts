@@ -12,7 +12,7 @@ import { CollectedMetrics } from './collected.js';
 
 const ROUTE = { 'idempotency.route': 'PhasesController.run' };
 
-forEachPlatform((platform) => {
+forEachPlatform('Metrics', (platform) => {
   let app: ObservedApp;
   let collected: CollectedMetrics;
   let number = 0;

@@ -9,7 +9,7 @@ import { CollectedSpans, linksOf, parentOf, traceparentOf } from './spans.js';
 
 const REQUEST = 'idempotent PhasesController.run';
 
-forEachPlatform((platform) => {
+forEachPlatform('Traces', (platform) => {
   let app: ObservedApp;
   let spans: CollectedSpans;
   let number = 0;

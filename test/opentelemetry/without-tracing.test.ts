@@ -6,7 +6,7 @@ import { forEachPlatform } from '../support/platforms.js';
 import { until } from '../support/until.js';
 import { post, startObservedApp, type ObservedApp } from '../telemetry/observed-app.js';
 
-forEachPlatform((platform) => {
+forEachPlatform('Metrics without traces', (platform) => {
   const storage = new AsyncLocalStorage<string>();
   let app: ObservedApp;
 

@@ -34,7 +34,7 @@ it('Events are published on channels of node:diagnostics_channel', () => {
   expect(received).toEqual([{ duration: 3 }]);
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('Events', (platform) => {
   let app: ObservedApp;
   let heard: Heard;
   let number = 0;

@@ -1,13 +1,12 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import { requestContext } from '../../lib/phases/request-context.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { until } from '../support/until.js';
 import { post, startObservedApp, type ObservedApp } from '../telemetry/observed-app.js';
 
 forEachPlatform('Metrics without traces', (platform) => {
-  const storage = new AsyncLocalStorage<string>();
   let app: ObservedApp;
 
   beforeAll(async () => {
@@ -23,11 +22,11 @@ forEachPlatform('Metrics without traces', (platform) => {
   });
 
   it('batches and heartbeats run in the context of no request', async () => {
-    const seen: { text: string; context: string | undefined }[] = [];
+    const seen: { text: string; inRequest: boolean }[] = [];
     const { logger } = app.app.get(DataSource);
     const logQuery = logger.logQuery.bind(logger);
     logger.logQuery = (text, ...rest) => {
-      seen.push({ text, context: storage.getStore() });
+      seen.push({ text, inRequest: requestContext.surroundings !== undefined });
       return logQuery(text, ...rest);
     };
     const heartbeat = () =>
@@ -36,7 +35,6 @@ forEachPlatform('Metrics without traces', (platform) => {
           text.includes('locked_until') && /held|unnest/.test(text) && !text.startsWith('INSERT'),
       );
     app.handle('slow', async (phases) => {
-      storage.enterWith('of the request');
       await phases.foreign('asked', { call: async () => 1 });
       await phases.local('noted', (tx) => tx.query('SELECT 1 AS in_the_request'));
       await until(heartbeat, 'a heartbeat');
@@ -46,11 +44,13 @@ forEachPlatform('Metrics without traces', (platform) => {
     logger.logQuery = logQuery;
 
     const own = seen.filter(({ text }) => text.includes('in_the_request'));
-    expect(own.map(({ context }) => context)).toEqual(['of the request']);
-    expect(heartbeat()!.context).toBeUndefined();
-    const intents = seen.filter(({ text }) => /INSERT INTO "idempotency_phases"/.test(text));
-    expect(intents.some(({ context }) => context === undefined)).toBe(true);
+    expect(own).toMatchObject([{ inRequest: true }]);
+    expect(heartbeat()).toMatchObject({ inRequest: false });
+    const reservations = seen.filter(({ text }) =>
+      text.startsWith('INSERT INTO "idempotency_keys"'),
+    );
+    expect(reservations).toMatchObject([{ inRequest: false }]);
     const endings = seen.filter(({ text }) => /^UPDATE "idempotency_keys"/.test(text.trim()));
-    expect(endings.at(-1)!.context).toBeUndefined();
+    expect(endings.at(-1)).toMatchObject({ inRequest: false });
   });
 });

@@ -26,6 +26,8 @@ import { unfinished } from './keys/refusal.js';
 import { Completer } from './background/completer.js';
 import { Maintenance } from './background/maintenance.js';
 import { OperationRunner } from './background/operation-runner.js';
+import { ProcessReports } from './background/process-reports.js';
+import { ProcessStore } from './background/process-store.js';
 import { Reaper } from './background/reaper.js';
 import { Operations } from './phases/resumable.js';
 import { SweeperStore } from './background/sweeper-store.js';
@@ -42,6 +44,13 @@ export const backgroundProviders: Provider[] = [
   ReaperStore,
   StatusStore,
   OutboxStore,
+  ProcessStore,
+  {
+    provide: ProcessReports,
+    useFactory: (store: ProcessStore, maintenance: Maintenance) =>
+      new ProcessReports(store, maintenance),
+    inject: [ProcessStore, Maintenance],
+  },
   {
     provide: CommitWatch,
     useFactory: (maintenance: Maintenance) => new CommitWatch(() => maintenance.wake('outbox')),

@@ -9,6 +9,7 @@ import { KeyTransitions } from './keys/key-transitions.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { CompleterStore } from './background/completer-store.js';
 import { StatusStore } from './background/status-store.js';
+import { StatusStreams } from './background/status-streams.js';
 import { ReaperStore } from './background/reaper-store.js';
 import { ReconcilerStore } from './background/reconciler-store.js';
 import { WaitingRequests } from './keys/waiting-requests.js';
@@ -43,6 +44,7 @@ export const backgroundProviders: Provider[] = [
   ReconcilerStore,
   ReaperStore,
   StatusStore,
+  StatusStreams,
   OutboxStore,
   ProcessStore,
   {

@@ -14,6 +14,7 @@ import { Maintenance } from './background/maintenance.js';
 import { ProcessReports } from './background/process-reports.js';
 import { Operations } from './phases/resumable.js';
 import { statusController } from './background/status.controller.js';
+import { StatusStreams } from './background/status-streams.js';
 import { checkStatusOptions } from './background/status.options.js';
 import { dataSourceProvider, entityModule } from './data-source.providers.js';
 import { refuseOtherCopies } from './copies.js';
@@ -82,6 +83,7 @@ export class IdempotencyModule
     private readonly transactionWatch: TransactionWatch,
     private readonly maintenance: Maintenance,
     private readonly processes: ProcessReports,
+    private readonly statusStreams: StatusStreams,
   ) {
     super();
   }
@@ -130,6 +132,7 @@ export class IdempotencyModule
   /** Before the server closes: what runs finishes and is recorded, nothing new begins. */
   async beforeApplicationShutdown(): Promise<void> {
     this.keys.close();
+    this.statusStreams.close();
     const { shutdownTimeout } = this.settings;
     const jobs = Promise.all([this.maintenance.stop(shutdownTimeout), this.processes.stop()]);
     await this.leases.drain(shutdownTimeout);

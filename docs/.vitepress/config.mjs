@@ -71,6 +71,7 @@ export default defineConfig({
           item('Background work', 'guides/background-work'),
           item('Outbox', 'guides/outbox'),
           item('A worker process', 'guides/worker-process'),
+          item('Health', 'guides/health'),
           item('Testing', 'guides/testing'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),
           item('Migrating', 'guides/migrating'),

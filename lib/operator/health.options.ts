@@ -28,7 +28,7 @@ export interface HealthOptions<As extends DegradedAs = DegradedAs> {
   maxAge?: Duration;
 }
 
-const HEALTH_NAMES = {
+export const HEALTH_NAMES = {
   degradedAs: true,
   jobFailures: true,
   unknown: true,

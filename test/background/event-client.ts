@@ -16,6 +16,8 @@ export interface EventClient {
   events: ReceivedEvent[];
   /** The next event that is not a hint about reconnecting or a comment. */
   next(): Promise<ReceivedEvent>;
+  /** The next one that tells of this state: a look may have met the key on its way there. */
+  told(status: string): Promise<ReceivedEvent>;
   /** Resolves when the server has ended the stream. */
   ended: Promise<void>;
   leave(): void;
@@ -37,12 +39,23 @@ export function listenTo(url: string, headers: Record<string, string> = {}): Pro
         });
         incoming.on('error', () => undefined);
         let read = 0;
-        const told = () => events.filter(({ event }) => event !== undefined);
+        const next = async () => {
+          const told = () => events.filter(({ event }) => event !== undefined);
+          const event = await until(() => told()[read]);
+          read += 1;
+          return event;
+        };
         resolve({
           status: incoming.statusCode ?? 0,
           headers: incoming.headers,
           events,
-          next: () => until(() => told()[read]).then((event) => (read++, event)),
+          next,
+          async told(status) {
+            for (;;) {
+              const event = await next();
+              if (event.data.status === status) return event;
+            }
+          },
           ended: new Promise((end) => incoming.once('end', end)),
           leave: () => outgoing.destroy(),
         });

@@ -75,7 +75,7 @@ forEachPlatform(
       expect(client.headers['content-encoding']).toBeUndefined();
       expect(client.headers['access-control-allow-origin']).toBe('https://shop.example');
       await runJob(app, 'completer');
-      expect(await client.next()).toMatchObject({ event: 'done', data: { status: 'performed' } });
+      expect(await client.told('performed')).toMatchObject({ event: 'done' });
       await client.ended;
       expect([...logger.errors, ...logger.warnings]).toEqual([]);
     });

@@ -9,6 +9,7 @@ import { KeyTransitions } from './keys/key-transitions.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { CompleterStore } from './background/completer-store.js';
 import { StatusStore } from './background/status-store.js';
+import { StatusStreams } from './background/status-streams.js';
 import { ReaperStore } from './background/reaper-store.js';
 import { ReconcilerStore } from './background/reconciler-store.js';
 import { WaitingRequests } from './keys/waiting-requests.js';
@@ -26,6 +27,8 @@ import { unfinished } from './keys/refusal.js';
 import { Completer } from './background/completer.js';
 import { Maintenance } from './background/maintenance.js';
 import { OperationRunner } from './background/operation-runner.js';
+import { ProcessReports } from './background/process-reports.js';
+import { ProcessStore } from './background/process-store.js';
 import { Reaper } from './background/reaper.js';
 import { Operations } from './phases/resumable.js';
 import { SweeperStore } from './background/sweeper-store.js';
@@ -41,7 +44,15 @@ export const backgroundProviders: Provider[] = [
   ReconcilerStore,
   ReaperStore,
   StatusStore,
+  StatusStreams,
   OutboxStore,
+  ProcessStore,
+  {
+    provide: ProcessReports,
+    useFactory: (store: ProcessStore, maintenance: Maintenance) =>
+      new ProcessReports(store, maintenance),
+    inject: [ProcessStore, Maintenance],
+  },
   {
     provide: CommitWatch,
     useFactory: (maintenance: Maintenance) => new CommitWatch(() => maintenance.wake('outbox')),

@@ -11,8 +11,10 @@ import {
 import { ApplicationConfig, DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { Maintenance } from './background/maintenance.js';
+import { ProcessReports } from './background/process-reports.js';
 import { Operations } from './phases/resumable.js';
 import { statusController } from './background/status.controller.js';
+import { StatusStreams } from './background/status-streams.js';
 import { checkStatusOptions } from './background/status.options.js';
 import { dataSourceProvider, entityModule } from './data-source.providers.js';
 import { refuseOtherCopies } from './copies.js';
@@ -80,6 +82,8 @@ export class IdempotencyModule
     private readonly commitWatch: CommitWatch,
     private readonly transactionWatch: TransactionWatch,
     private readonly maintenance: Maintenance,
+    private readonly processes: ProcessReports,
+    private readonly statusStreams: StatusStreams,
   ) {
     super();
   }
@@ -122,13 +126,15 @@ export class IdempotencyModule
 
   onApplicationBootstrap(): void {
     this.maintenance.start();
+    this.processes.start();
   }
 
   /** Before the server closes: what runs finishes and is recorded, nothing new begins. */
   async beforeApplicationShutdown(): Promise<void> {
     this.keys.close();
+    this.statusStreams.close();
     const { shutdownTimeout } = this.settings;
-    const jobs = this.maintenance.stop(shutdownTimeout);
+    const jobs = Promise.all([this.maintenance.stop(shutdownTimeout), this.processes.stop()]);
     await this.leases.drain(shutdownTimeout);
     await jobs;
   }

@@ -25,6 +25,7 @@ import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Recorder } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
 import { WaitingRequests } from './keys/waiting-requests.js';
+import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { operatorProviders } from './operator.providers.js';
 import { Outbox } from './outbox/outbox.js';
@@ -190,6 +191,7 @@ export const exported = [
   AtomicPhase,
   Outbox,
   IdempotencyOperator,
+  IdempotencyHealthIndicator,
   Maintenance,
   IMPORTED,
   IdempotentRoutes,

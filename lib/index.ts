@@ -48,6 +48,8 @@ export type { GuardMode } from './phases/usage-guard.js';
 export { Resumable } from './phases/resumable.js';
 export { Maintenance } from './background/maintenance.js';
 export type { JobStatus } from './background/job.js';
+export type { ReportedJob } from './background/process-reports.js';
+export type { ReportedProcess } from './background/process-store.js';
 export type { JobOptions, MaintenanceOptions } from './background/maintenance.options.js';
 export { IdempotencyOperator, type KeyResolution } from './operator/idempotency-operator.js';
 export type {
@@ -58,6 +60,8 @@ export type {
   ShownEffect,
   ShownValue,
 } from './operator/page/page.options.js';
+export { IdempotencyHealthIndicator, type IdempotencyHealth } from './operator/health-indicator.js';
+export type { DegradedAs, HealthOptions } from './operator/health.options.js';
 export { IdempotencyAudit } from './schema/idempotency-audit.entity.js';
 export type {
   By,

@@ -1,12 +1,15 @@
 import type { Provider } from '@nestjs/common';
 import { Maintenance } from './background/maintenance.js';
+import { ProcessReports } from './background/process-reports.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { ReplayCache } from './keys/replay-cache.js';
 import { renderProblem } from './answers/render-problem.js';
 import { unfinished } from './keys/refusal.js';
+import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
+import { HealthStore } from './operator/health-store.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { OperatorQueries } from './operator/operator-queries.js';
-import { JobReports, OwnJobReports } from './operator/page/job-reports.js';
+import { FleetJobReports, JobReports } from './operator/page/job-reports.js';
 import { OperatorPage } from './operator/page/operator-page.js';
 import { PageQueries } from './operator/page/page-queries.js';
 import type { OperatorPageOptions } from './operator/page/page.options.js';
@@ -17,6 +20,13 @@ import { ResolutionStore } from './resolution/resolution-store.js';
 export const operatorProviders: Provider[] = [
   ResolutionStore,
   OperatorQueries,
+  HealthStore,
+  {
+    provide: IdempotencyHealthIndicator,
+    useFactory: (store: HealthStore, processes: ProcessReports) =>
+      new IdempotencyHealthIndicator(store, processes),
+    inject: [HealthStore, ProcessReports],
+  },
   {
     provide: IdempotencyOperator,
     useFactory: (
@@ -24,6 +34,7 @@ export const operatorProviders: Provider[] = [
       queries: OperatorQueries,
       maintenance: Maintenance,
       finished: ReplayCache,
+      processes: ProcessReports,
       settings: IdempotencySettings,
     ) =>
       new IdempotencyOperator(
@@ -31,9 +42,17 @@ export const operatorProviders: Provider[] = [
         queries,
         maintenance,
         finished,
+        processes,
         renderProblem(unfinished(), settings),
       ),
-    inject: [ResolutionStore, OperatorQueries, Maintenance, ReplayCache, IdempotencySettings],
+    inject: [
+      ResolutionStore,
+      OperatorQueries,
+      Maintenance,
+      ReplayCache,
+      ProcessReports,
+      IdempotencySettings,
+    ],
   },
 ];
 
@@ -43,7 +62,7 @@ export function operatorPageProviders(options: OperatorPageOptions): Provider[] 
     PageQueries,
     {
       provide: JobReports,
-      useFactory: (operator: IdempotencyOperator) => new OwnJobReports(operator),
+      useFactory: (operator: IdempotencyOperator) => new FleetJobReports(operator),
       inject: [IdempotencyOperator],
     },
     {

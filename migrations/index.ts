@@ -9,6 +9,7 @@ import { CreateIdempotencyPhases1763251200001 } from './1763251200001-create-ide
 import { CreateIdempotencyOutbox1763251200002 } from './1763251200002-create-idempotency-outbox.js';
 import { CreateIdempotencyAudit1763251200003 } from './1763251200003-create-idempotency-audit.js';
 import { CreateIdempotencyJobs1763251200004 } from './1763251200004-create-idempotency-jobs.js';
+import { CreateIdempotencyProcesses1763251200005 } from './1763251200005-create-idempotency-processes.js';
 import type { SchemaStep } from './tables.js';
 
 type Step = (new (schema?: string) => MigrationInterface) & { adds: SchemaStep };
@@ -20,6 +21,7 @@ const steps: Step[] = [
   CreateIdempotencyOutbox1763251200002,
   CreateIdempotencyAudit1763251200003,
   CreateIdempotencyJobs1763251200004,
+  CreateIdempotencyProcesses1763251200005,
 ];
 
 /**

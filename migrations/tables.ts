@@ -7,6 +7,7 @@ const ENTITIES = {
   idempotency_outbox: 'OutboxMessage',
   idempotency_audit: 'IdempotencyAudit',
   idempotency_jobs: 'IdempotencyJob',
+  idempotency_processes: 'IdempotencyProcess',
 } as const;
 
 export type TableName = keyof typeof ENTITIES;

@@ -72,6 +72,8 @@ export default defineConfig({
           item('Outbox', 'guides/outbox'),
           item('A worker process', 'guides/worker-process'),
           item('Operator page', 'guides/operator-page'),
+          item('Health', 'guides/health'),
+          item('Observability', 'guides/observability'),
           item('Testing', 'guides/testing'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),
           item('Migrating', 'guides/migrating'),

@@ -41,7 +41,11 @@ export interface JobStatus {
   running: boolean;
   /** Rows handled since this process started. */
   handled: number;
+  /** Looks for work since this process started. */
+  runs: number;
   lastRunAt: Date | undefined;
+  /** About when it looks again; undefined while it looks, and where it is off. */
+  nextRunAt: Date | undefined;
   /** Failures since the last success. */
   failures: number;
   lastError: string | undefined;
@@ -64,7 +68,9 @@ export class Job {
   private wanted = false;
   private readonly state: Omit<JobStatus, 'name' | 'running'> = {
     handled: 0,
+    runs: 0,
     lastRunAt: undefined,
+    nextRunAt: undefined,
     failures: 0,
     lastError: undefined,
   };
@@ -92,6 +98,7 @@ export class Job {
   /** Lets the batch at hand finish; what it left under way has this long. */
   async stop(timeout = 0): Promise<void> {
     this.stopped = true;
+    this.state.nextRunAt = undefined;
     clearTimeout(this.timer);
     await Promise.all([this.current, this.work.close?.(timeout)]);
   }
@@ -115,6 +122,7 @@ export class Job {
     const startedAt = performance.now();
     const duration = () => performance.now() - startedAt;
     this.state.lastRunAt = new Date();
+    this.state.runs += 1;
     try {
       const handled = await inSpan(
         () => ({ name: `job ${name}`, attributes: { 'idempotency.job': name }, detached: true }),
@@ -126,12 +134,14 @@ export class Job {
       this.state.lastError = undefined;
       return handled;
     } catch (error) {
-      const { failures } = this.state;
+      const lastError = errorLine(error);
+      const failures = (this.state.failures += 1);
+      this.state.lastError = lastError;
       publish('job_failed', () => ({
         job: name,
-        failures: failures + 1,
+        failures,
         duration: duration(),
-        error: errorLine(error),
+        error: lastError,
       }));
       throw error;
     }
@@ -142,8 +152,10 @@ export class Job {
     // Between half and one and a half of the pause: processes that started together drift apart.
     const delay = Math.min(LONGEST_TIMER, pause * (0.5 + Math.random()));
     this.imminent = pause === 0;
+    this.state.nextRunAt = new Date(Date.now() + delay);
     this.timer = setTimeout(() => {
       this.imminent = false;
+      this.state.nextRunAt = undefined;
       // A job that a request has woken must not run in that request's context.
       outside(() => {
         this.current = this.tick();
@@ -160,9 +172,7 @@ export class Job {
       this.idlePause =
         handled > 0 || this.wanted ? interval : Math.min(maxInterval, 2 * this.idlePause);
       pause = this.wanted ? 0 : handled >= batch ? PAUSE_IN_BACKLOG : this.idlePause;
-    } catch (error) {
-      this.state.failures += 1;
-      this.state.lastError = errorLine(error);
+    } catch {
       pause = Math.min(LONGEST_PAUSE, interval * 2 ** this.state.failures);
       this.logger.error(
         `The ${this.name} failed ${this.state.failures} time(s) in a row and is tried again in about ${Math.round(pause / 1000)} s: ${this.state.lastError}`,

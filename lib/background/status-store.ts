@@ -2,28 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { sameKey } from '../schema/key-name.js';
-import type { KeyStatus } from '../schema/key-status.js';
+import type { KeyProgress, ProgressMark } from './status-progress.js';
 
-/** How far a key has come, as its caller may see it. */
-export interface KeyProgress {
-  id: string;
-  status: KeyStatus;
-  /** Nothing is left to do. The answer itself is for a retry of the request. */
-  done: boolean;
-  recoveryPoint: string;
-  attempts: number;
-  /** How the resumable operation ended, if it has and there is one. */
-  outcome:
-    | { kind: 'finished'; result: unknown }
-    | { kind: 'rejected'; status: number; response: unknown }
-    | null;
-  createdAt: Date;
-  lastRunAt: Date;
-  completedAt: Date | null;
-  expiresAt: Date | null;
-}
-
-/** The statement of the status route. */
+/** The statements of the status route. */
 @Injectable()
 export class StatusStore {
   private readonly keys: string;
@@ -36,29 +17,60 @@ export class StatusStore {
 
   async progress(id: string, scope: string): Promise<KeyProgress | undefined> {
     const [row] = await this.database.query<ProgressRow>(
-      `SELECT k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt AS "attempts",
-              k.status IN ('performed', 'completed') AS done, o.state, o.result,
-              ${milliseconds('k.created_at')} AS "createdAt",
-              ${milliseconds('k.last_run_at')} AS "lastRunAt",
-              ${milliseconds('k.completed_at')} AS "completedAt",
-              ${milliseconds('k.expires_at')} AS "expiresAt"
-       FROM ${this.keys} k
-       LEFT JOIN ${this.phases} o ON ${sameKey('o', 'k')} AND o.kind = 'operation'
-       WHERE k.id = $1 AND k.scope = $2`,
+      `${this.select(this.keys + ' k')} WHERE k.id = $1 AND k.scope = $2`,
       [id, scope],
     );
-    if (!row) return undefined;
-    const { state, result, ...progress } = row;
-    return {
-      ...withDates(progress, 'createdAt', 'lastRunAt', 'completedAt', 'expiresAt'),
-      outcome: outcomeOf(state, result),
-    };
+    return row && progressFrom(row);
+  }
+
+  /** The same for several keys at once. */
+  async progressOf(keys: readonly { id: string; scope: string }[]): Promise<KeyProgress[]> {
+    const rows = await this.database.query<ProgressRow>(this.select(this.among), columns(keys));
+    return rows.map(progressFrom);
+  }
+
+  /** What shows whether one of these keys has come along; nothing for those that are no more. */
+  marks(
+    keys: readonly { id: string; scope: string }[],
+  ): Promise<(ProgressMark & { id: string })[]> {
+    return this.database.query(
+      `SELECT k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt AS "attempts"
+       FROM ${this.among}`,
+      columns(keys),
+    );
+  }
+
+  private get among(): string {
+    return `(SELECT DISTINCT * FROM unnest($1::bigint[], $2::text[])) a (id, scope)
+            JOIN ${this.keys} k ON k.id = a.id AND k.scope = a.scope`;
+  }
+
+  private select(from: string): string {
+    return `SELECT k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt AS "attempts",
+                   k.status IN ('performed', 'completed') AS done, o.state, o.result,
+                   ${milliseconds('k.created_at')} AS "createdAt",
+                   ${milliseconds('k.last_run_at')} AS "lastRunAt",
+                   ${milliseconds('k.completed_at')} AS "completedAt",
+                   ${milliseconds('k.expires_at')} AS "expiresAt"
+            FROM ${from}
+            LEFT JOIN ${this.phases} o ON ${sameKey('o', 'k')} AND o.kind = 'operation'`;
   }
 }
 
 interface ProgressRow extends Omit<KeyProgress, 'outcome'> {
   state: 'finished' | 'rejected' | null;
   result: unknown;
+}
+
+function columns(keys: readonly { id: string; scope: string }[]): [string[], string[]] {
+  return [keys.map(({ id }) => id), keys.map(({ scope }) => scope)];
+}
+
+function progressFrom({ state, result, ...progress }: ProgressRow): KeyProgress {
+  return {
+    ...withDates(progress, 'createdAt', 'lastRunAt', 'completedAt', 'expiresAt'),
+    outcome: outcomeOf(state, result),
+  };
 }
 
 function outcomeOf(state: ProgressRow['state'], result: unknown): KeyProgress['outcome'] {

@@ -7,13 +7,24 @@ import {
   NotFoundException,
   Param,
   Req,
+  Res,
+  ServiceUnavailableException,
   UseGuards,
   VERSION_NEUTRAL,
   type CanActivate,
   type ExecutionContext,
   type Type,
 } from '@nestjs/common';
-import { StatusStore, type KeyProgress } from './status-store.js';
+import { HttpPlatformHost } from '../response/http-platform-host.js';
+import {
+  askAgainAfter,
+  isSettled,
+  tagOf,
+  wantsEvents,
+  type KeyProgress,
+} from './status-progress.js';
+import { StatusStore } from './status-store.js';
+import { StatusStreams } from './status-streams.js';
 import { ScopeReader } from '../request/scope.js';
 import { IdempotencyProblem } from '../answers/problems.js';
 import { statusGuard } from './status-guard.js';
@@ -24,10 +35,19 @@ const NAME_THE_GUARDS =
   'Guards that stand on your own controllers do not run for the status route: name them in the option ' +
   'statusGuards: [AuthGuard], beside statusPath, or make them global (APP_GUARD).';
 
+/** When a client should try again that found no room for its stream, in seconds. */
+const RETRY_AFTER = '5';
+
+interface StatusRequest {
+  method: string;
+  headers: { accept?: string; 'if-none-match'?: string; 'last-event-id'?: string };
+}
+
 /**
- * `GET <path>/:id`: how far a key has come, for the caller whose key it is. It
- * shows no answer: the client gets that by retrying its request. The route has
- * no version, so that one address is right for all of them.
+ * `GET <path>/:id`: how far a key has come, for the caller whose key it is; as
+ * JSON, or as Server-Sent Events for a client that asks for them. It shows no
+ * answer: the client gets that by retrying its request. The route has no version,
+ * so that one address is right for all of them.
  */
 export function statusController(
   path: string,
@@ -39,19 +59,69 @@ export function statusController(
     constructor(
       @Inject(ScopeReader) private readonly scopes: ScopeReader,
       @Inject(StatusStore) private readonly store: StatusStore,
+      @Inject(StatusStreams) private readonly streams: StatusStreams,
+      @Inject(HttpPlatformHost) private readonly http: HttpPlatformHost,
     ) {}
 
     @Get(':id')
     async status(
       @Param('id') id: string,
-      @Req() request: unknown,
+      @Req() request: StatusRequest,
+      // Nest sends what is returned, unless the response is answered by then.
+      @Res({ passthrough: true }) response: unknown,
       @CurrentContext() context: ExecutionContext,
     ): Promise<KeyProgress> {
       const caller = await this.callerOf(request, context);
       // Another scope's key and no key at all look the same.
       const progress = /^\d{1,18}$/.test(id) ? await this.store.progress(id, caller) : undefined;
       if (!progress) throw new NotFoundException(`There is no operation ${id}.`);
+      if (request.method === 'GET' && wantsEvents(request.headers.accept)) {
+        this.stream({ id, scope: caller }, progress, request, response);
+      } else {
+        this.describe(progress, request, response);
+      }
+      // For outer interceptors, which expect a value. Where the response is answered, it goes nowhere.
       return progress;
+    }
+
+    /** What a client that polls should know, and nothing but that if nothing has changed. */
+    private describe(progress: KeyProgress, request: StatusRequest, response: unknown): void {
+      // Weak: other interceptors may write the same progress in another way.
+      const etag = `W/"${tagOf(progress)}"`;
+      const seconds = askAgainAfter(progress);
+      const headers = {
+        etag,
+        'cache-control': 'private, no-cache',
+        ...(seconds !== undefined && { 'retry-after': String(seconds) }),
+      };
+      const { platform } = this.http;
+      if (isAmong(etag, request.headers['if-none-match'])) {
+        return platform.send(response, { status: 304, headers, body: Buffer.alloc(0) });
+      }
+      for (const [name, value] of Object.entries(headers)) {
+        platform.setHeader(response, name, value);
+      }
+    }
+
+    private stream(
+      key: { id: string; scope: string },
+      progress: KeyProgress,
+      { headers }: StatusRequest,
+      response: unknown,
+    ): void {
+      const { platform } = this.http;
+      const known = headers['last-event-id'];
+      if (isSettled(progress) && known === tagOf(progress)) {
+        // The client has seen the end: 204 is what stops an EventSource from coming back.
+        return platform.send(response, { status: 204, headers: {}, body: Buffer.alloc(0) });
+      }
+      if (!this.streams.hasRoom) {
+        platform.setHeader(response, 'retry-after', RETRY_AFTER);
+        throw new ServiceUnavailableException(
+          'There is no room for another stream here. Ask without it, or try again.',
+        );
+      }
+      this.streams.open(key, progress, platform.streamEvents(response), known);
     }
 
     private async callerOf(request: unknown, context: ExecutionContext): Promise<string> {
@@ -64,4 +134,8 @@ export function statusController(
     }
   }
   return IdempotencyStatusController;
+}
+
+function isAmong(etag: string, given: string | undefined): boolean {
+  return (given ?? '').split(',').some((each) => each.trim() === etag);
 }

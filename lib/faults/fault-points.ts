@@ -51,7 +51,7 @@ export function observeFaultPoints(observe: Observer): () => void {
 interface Mortal {
   id: string;
   number: number;
-  loseLease(): void;
+  loseLease(silently: boolean): void;
 }
 
 export function faultPoint(
@@ -81,7 +81,7 @@ async function report(
     });
   } catch (error) {
     // The dead send no heartbeats.
-    if (error instanceof SimulatedCrash) attempt.loseLease();
+    if (error instanceof SimulatedCrash) attempt.loseLease(true);
     throw error;
   }
 }

@@ -50,7 +50,7 @@ export class Attempt implements Lease {
   doubt: { phase: string; repeatable: boolean } | undefined;
 
   /** Called once, when the lease is lost. */
-  onLeaseLost: (() => void) | undefined;
+  onLeaseLost: ((silently: boolean) => void) | undefined;
 
   private controller: AbortController | undefined;
   private lost = false;
@@ -103,11 +103,13 @@ export class Attempt implements Lease {
     return this.controller.signal;
   }
 
-  loseLease(): void {
+  /** @param silently it plays dead for a test: the dead report nothing */
+  loseLease(silently = false): void {
     if (this.lost) return;
     this.lost = true;
-    publish('lease_lost', () => ({ ...this.described, recoveryPoint: this.recoveryPoint }));
-    this.onLeaseLost?.();
+    if (!silently)
+      publish('lease_lost', () => ({ ...this.described, recoveryPoint: this.recoveryPoint }));
+    this.onLeaseLost?.(silently);
     this.controller?.abort(leaseLostReason(this));
   }
 }

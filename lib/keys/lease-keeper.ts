@@ -42,8 +42,8 @@ export class LeaseKeeper {
 
   hold(attempt: Attempt): void {
     this.held.set(attempt, { since: performance.now() });
-    attempt.onLeaseLost = () => {
-      this.reportLoss(attempt);
+    attempt.onLeaseLost = (silently) => {
+      if (!silently) this.reportLoss(attempt);
       this.drop(attempt);
     };
     this.schedule(attempt.lease / HEARTBEATS_PER_LEASE);

@@ -1,5 +1,5 @@
 import type { Maintenance } from '../background/maintenance.js';
-import type { JobStatus } from '../background/job.js';
+import type { ProcessReports, ReportedJob } from '../background/process-reports.js';
 import type { ReplayCache } from '../keys/replay-cache.js';
 import { isReconciliation } from '../phases/reconciler.js';
 import type { Answer } from '../answers/answer.js';
@@ -57,6 +57,7 @@ export class IdempotencyOperator {
     private readonly queries: OperatorQueries,
     private readonly maintenance: Maintenance,
     private readonly replays: ReplayCache,
+    private readonly processes: ProcessReports,
     /** What a request is answered with that nobody will finish. */
     private readonly unfinished: Answer,
   ) {}
@@ -210,9 +211,12 @@ export class IdempotencyOperator {
     });
   }
 
-  /** What the jobs of this process are doing; one that fails shows how often and why. */
-  jobs(): JobStatus[] {
-    return this.maintenance.status;
+  /**
+   * What the jobs of all processes are doing; one that fails shows how often and
+   * why. `Maintenance.status` has those of this process alone, without a statement.
+   */
+  async jobs(): Promise<ReportedJob[]> {
+    return this.processes.jobs();
   }
 
   private decideKey(id: string, by: By, decide: Decide): Promise<Change> {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../answers/answer.js';
 import { ConnectedClient, type Client } from './client.js';
+import { startEventStream, type EventStream } from './event-stream.js';
 import { BROKEN_OFF_AFTER_MS, HeldResponse } from './held-response.js';
 import type { HoldOptions, HttpPlatform } from './http-platform.js';
 import { copyHeaders } from './response-headers.js';
@@ -46,6 +47,15 @@ export class ExpressPlatform implements HttpPlatform {
     const raw = response as ServerResponse;
     writeAnswer(raw, answer, copyHeaders(raw.getHeaders()));
     silence(raw, SENDERS);
+  }
+
+  setHeader(response: unknown, name: string, value: string): void {
+    (response as ServerResponse).setHeader(name, value);
+  }
+
+  streamEvents(response: unknown): EventStream {
+    const raw = response as ServerResponse;
+    return startEventStream(raw, copyHeaders(raw.getHeaders()), SENDERS);
   }
 
   hold(_request: unknown, response: unknown, options: HoldOptions): void {

@@ -23,6 +23,11 @@ const SILENCED = Object.fromEntries(
   ]),
 );
 
+/** Whatever Nest sends on the reply from here on goes nowhere. */
+export function silenceReply(reply: FastifyReply): void {
+  Object.assign(reply, SILENCED);
+}
+
 /** An answer of ours on its way through Fastify's hooks, compression among them. */
 export class FastifyReplay {
   private failed = false;
@@ -35,7 +40,7 @@ export class FastifyReplay {
   send(): void {
     const { reply } = this;
     const { send } = reply;
-    Object.assign(reply, SILENCED);
+    silenceReply(reply);
     guardEnd(reply.raw);
     send.call(reply, this.payload ?? undefined);
   }

@@ -16,6 +16,8 @@ export interface FastifyReply {
   header(name: string, value: string | string[]): unknown;
   getHeaders(): OutgoingHttpHeaders;
   removeHeader(name: string): unknown;
+  /** From here on the raw response is ours. */
+  hijack(): unknown;
 }
 
 /** Call with an error, or with the payload to go on with. */

@@ -1,10 +1,12 @@
 import type { Answer } from '../answers/answer.js';
 import { ConnectedClient, type Client } from './client.js';
+import { startEventStream, type EventStream } from './event-stream.js';
 import { FastifyHold } from './fastify-hold.js';
-import { FastifyReplay } from './fastify-replay.js';
+import { FastifyReplay, silenceReply } from './fastify-replay.js';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from './fastify-shapes.js';
 import { BROKEN_OFF_AFTER_MS } from './held-response.js';
 import type { HoldOptions, HttpPlatform } from './http-platform.js';
+import { copyHeaders } from './response-headers.js';
 
 const holdOf = Symbol('idempotency:hold');
 const replayOf = Symbol('idempotency:replay');
@@ -51,6 +53,19 @@ export class FastifyPlatform implements HttpPlatform {
     const replay = new FastifyReplay(reply, answer);
     (reply.request as MarkedRequest)[replayOf] = replay;
     replay.send();
+  }
+
+  setHeader(response: unknown, name: string, value: string): void {
+    (response as FastifyReply).header(name, value);
+  }
+
+  /** Past Fastify's hooks for a payload, which are made for answers that have an end: compression among them. */
+  streamEvents(response: unknown): EventStream {
+    const reply = response as FastifyReply;
+    const surroundings = copyHeaders(reply.getHeaders());
+    reply.hijack();
+    silenceReply(reply);
+    return startEventStream(reply.raw, surroundings, []);
   }
 
   hold(request: unknown, response: unknown, options: HoldOptions): void {

@@ -1,5 +1,6 @@
 import type { Answer, ObservedAnswer, AnswerToSend } from '../answers/answer.js';
 import type { Client } from './client.js';
+import type { EventStream } from './event-stream.js';
 import type { HandlerEnd } from './handler-end.js';
 
 export interface HoldOptions {
@@ -26,6 +27,12 @@ export interface HttpPlatform {
    * whatever Nest sends on this response afterwards into a no-op.
    */
   send(response: unknown, answer: Answer): void;
+
+  /** For an answer that Nest sends. */
+  setHeader(response: unknown, name: string, value: string): void;
+
+  /** Answers the request with a stream of events, and turns whatever Nest sends afterwards into a no-op. */
+  streamEvents(response: unknown): EventStream;
 
   /**
    * Holds back whatever the application answers on this response, reports it to

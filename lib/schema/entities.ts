@@ -1,5 +1,6 @@
 import { Entity } from 'typeorm';
 import { IdempotencyJob } from './idempotency-job.entity.js';
+import { IdempotencyProcess } from './idempotency-process.entity.js';
 import { IdempotencyAudit } from './idempotency-audit.entity.js';
 import { OutboxMessage } from './outbox-message.entity.js';
 import { belongsToKey, IdempotencyPhase } from './idempotency-phase.entity.js';
@@ -14,6 +15,7 @@ export const idempotencyEntities: EntityClass[] = [
   OutboxMessage,
   IdempotencyAudit,
   IdempotencyJob,
+  IdempotencyProcess,
 ];
 
 const inSchema = new Map<string, EntityClass[]>();
@@ -31,11 +33,13 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
     class OutboxMessageInSchema extends OutboxMessage {}
     class IdempotencyAuditInSchema extends IdempotencyAudit {}
     class IdempotencyJobInSchema extends IdempotencyJob {}
+    class IdempotencyProcessInSchema extends IdempotencyProcess {}
     Entity('idempotency_keys', { schema })(IdempotencyKeyInSchema);
     Entity('idempotency_phases', { schema })(IdempotencyPhaseInSchema);
     Entity('idempotency_outbox', { schema })(OutboxMessageInSchema);
     Entity('idempotency_audit', { schema })(IdempotencyAuditInSchema);
     Entity('idempotency_jobs', { schema })(IdempotencyJobInSchema);
+    Entity('idempotency_processes', { schema })(IdempotencyProcessInSchema);
     belongsToKey(() => IdempotencyKeyInSchema)(
       IdempotencyPhaseInSchema.prototype,
       'idempotencyKey',
@@ -48,6 +52,7 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
         OutboxMessageInSchema,
         IdempotencyAuditInSchema,
         IdempotencyJobInSchema,
+        IdempotencyProcessInSchema,
       ]),
     );
   }

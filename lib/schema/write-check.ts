@@ -9,6 +9,7 @@ const RIGHTS: Record<string, readonly string[]> = {
   idempotency_outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   idempotency_audit: ['SELECT', 'INSERT'],
   idempotency_jobs: ['SELECT', 'INSERT', 'UPDATE'],
+  idempotency_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
 };
 
 /** Columns that take their numbers from a sequence, which has rights of its own (an identity has not). */

@@ -7,7 +7,12 @@ import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { bootFailure } from './boot-failure.js';
 
-const TABLES = ['idempotency_keys', 'idempotency_phases', 'idempotency_outbox'];
+const TABLES = [
+  'idempotency_keys',
+  'idempotency_phases',
+  'idempotency_outbox',
+  'idempotency_processes',
+];
 
 let database: TestDatabase;
 let role: string;
@@ -53,6 +58,7 @@ describe('Missing database rights', () => {
     ['DELETE', 'idempotency_outbox'],
     ['INSERT', 'idempotency_audit'],
     ['UPDATE', 'idempotency_jobs'],
+    ['DELETE', 'idempotency_processes'],
   ])('stop the boot with what to do: %s on %s', async (right, table) => {
     await grantAll();
     await database.query(`REVOKE ${right} ON ${table} FROM ${role}`);

@@ -10,7 +10,7 @@ import { forEachPlatform } from '../support/platforms.js';
 import { startServer } from '../support/server-process.js';
 import type { WrittenSpan } from '../support/span-file.js';
 
-forEachPlatform(({ name: platform }) => {
+forEachPlatform('A trace', ({ name: platform }) => {
   let database: TestDatabase;
   let folder: string;
 

@@ -71,8 +71,8 @@ describePhases('inspect()', (app) => {
     }
   });
 
-  it('shows the jobs of the process', () => {
-    expect(operatorOf(app).jobs()).toEqual(
+  it('shows the jobs of the process', async () => {
+    expect(await operatorOf(app).jobs()).toEqual(
       expect.arrayContaining(
         ['sweeper', 'reaper', 'completer', 'reconciler', 'outbox'].map((name) =>
           expect.objectContaining({ name, running: false, failures: 0 }),

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type { JobStatus } from '../../background/job.js';
 import type { IdempotencyOperator } from '../idempotency-operator.js';
 
@@ -6,6 +5,8 @@ import type { IdempotencyOperator } from '../idempotency-operator.js';
 export interface ReportedJob extends JobStatus {
   /** Which process it runs in, as people can find it. */
   process: string;
+  /** The process has not reported itself for minutes: what it said is old. */
+  gone: boolean;
 }
 
 /** Where the page learns what the jobs are doing. */
@@ -16,16 +17,20 @@ export abstract class JobReports {
   abstract list(): Promise<ReportedJob[]>;
 }
 
-/** The jobs of this process alone. */
-export class OwnJobReports extends JobReports {
-  readonly whose = 'this process';
+/** The jobs of every process that reports itself. */
+export class FleetJobReports extends JobReports {
+  readonly whose = 'all processes';
 
   constructor(private readonly operator: IdempotencyOperator) {
     super();
   }
 
   async list(): Promise<ReportedJob[]> {
-    const own = `${hostname()}, process ${process.pid}`;
-    return this.operator.jobs().map((job) => ({ ...job, process: own }));
+    const reported = await this.operator.jobs();
+    return reported.map(({ process: { host, pid, gone }, ...job }) => ({
+      ...job,
+      process: `${host}, process ${pid}`,
+      gone,
+    }));
   }
 }

@@ -185,7 +185,8 @@ function jobs(reported: readonly ReportedJob[]): Html {
   </div>`;
 }
 
-function jobState({ running, failures }: ReportedJob): Html {
+function jobState({ running, failures, gone }: ReportedJob): Html {
+  if (gone) return pill('gone', 'warn');
   if (failures > 0) return pill(`failed ${failures}×`, 'bad');
   return running ? pill('on', 'good') : pill('off');
 }

@@ -9,6 +9,7 @@ import type { ClientProxy } from '@nestjs/microservices';
 import type { DataSource, EntityManager } from 'typeorm';
 import type {
   AtomicPhase,
+  IdempotencyHealthIndicator,
   IdempotencyOperator,
   Maintenance,
   Outbox,
@@ -19,6 +20,7 @@ import type { Payments } from '../examples/payments.js';
 export declare const app: INestApplication;
 export declare const client: ClientProxy;
 export declare const dataSource: DataSource;
+export declare const healthIndicator: IdempotencyHealthIndicator;
 export declare const maintenance: Maintenance;
 export declare const operator: IdempotencyOperator;
 export declare const outbox: Outbox;

@@ -1,0 +1,48 @@
+import type { ServerResponse } from 'node:http';
+import { ConnectedClient, type Client } from './client.js';
+import { headersOfAnotherAnswer, resetHeaders, type Headers } from './response-headers.js';
+import { silence } from './silence.js';
+
+/** Server-Sent Events on their way to one client. */
+export interface EventStream {
+  readonly client: Client;
+  /** Text in the format of the stream. Nothing happens once the client has left. */
+  write(text: string): void;
+  end(): void;
+}
+
+/** `no-transform`: compression would hold events back until it has enough of them; nginx buffers unless told not to. */
+const HEADERS: Headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'private, no-cache, no-store, no-transform',
+  'x-accel-buffering': 'no',
+};
+
+/**
+ * Begins a stream on a node response. Whatever Nest, outer interceptors or
+ * filters send afterwards goes nowhere.
+ *
+ * @param surroundings headers that others have set: CORS, a request id
+ * @param senders what the framework adds to the response and sends with
+ */
+export function startEventStream(
+  raw: ServerResponse,
+  surroundings: Headers,
+  senders: readonly string[],
+): EventStream {
+  const client = new ConnectedClient(raw);
+  const { write, end } = raw;
+  raw.statusCode = 200;
+  resetHeaders(raw, headersOfAnotherAnswer(surroundings, HEADERS));
+  raw.flushHeaders();
+  silence(raw, senders);
+  return {
+    client,
+    write: (text) => {
+      if (!client.gone) Reflect.apply(write, raw, [text]);
+    },
+    end: () => {
+      if (!client.gone) Reflect.apply(end, raw, []);
+    },
+  };
+}

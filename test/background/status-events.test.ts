@@ -139,7 +139,7 @@ forEachPlatform('Events of the status resource', (platform) => {
 
   it('are for clients that name them: others get JSON', async () => {
     const url = await accept('asked');
-    for (const accept of [
+    for (const types of [
       undefined,
       '*/*',
       'text/*',
@@ -147,9 +147,9 @@ forEachPlatform('Events of the status resource', (platform) => {
       'text/event-stream;q=0',
       'application/json, text/event-stream;q=0.5',
     ]) {
-      const answer = await send(url, { method: 'GET', headers: { ...(accept && { accept }) } });
-      expect([accept, answer.headers.get('content-type')]).toEqual([
-        accept,
+      const answer = await send(url, { method: 'GET', headers: types ? { accept: types } : {} });
+      expect([types, answer.headers.get('content-type')]).toEqual([
+        types,
         expect.stringContaining('application/json'),
       ]);
     }

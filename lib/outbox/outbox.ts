@@ -86,10 +86,15 @@ export class Outbox {
   /** Messages whose deliveries failed too often, those that died first first. */
   async deadLetters(find: { topic?: string; limit?: number } = {}): Promise<DeadLetter[]> {
     const letters = await this.store.deadLetters(find.topic ?? null, find.limit ?? 100);
-    return letters.map(({ payload, orderingKey, ...letter }) => ({
-      ...letter,
+    return letters.map(({ id, topic, payload, orderingKey, ...letter }) => ({
+      id,
+      topic,
       payload: fromJson(payload ?? undefined),
       orderingKey: orderingKey ?? undefined,
+      attempts: letter.attempts,
+      lastError: letter.lastError,
+      createdAt: letter.createdAt,
+      deadAt: letter.deadAt,
     }));
   }
 

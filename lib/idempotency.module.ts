@@ -112,7 +112,6 @@ export class IdempotencyModule
       );
     }
     IdempotencyModule.dataSources.add(this.dataSource);
-    this.forgetDescription = describeScopes(this.settings);
     this.database.open();
     await checkSchema(this.dataSource, this.database, this.schema);
     this.routes.explore();
@@ -125,6 +124,8 @@ export class IdempotencyModule
   }
 
   onApplicationBootstrap(): void {
+    // Last: an application that does not start leaves nothing behind in the process.
+    this.forgetDescription = describeScopes(this.settings);
     this.maintenance.start();
     this.processes.start();
   }

@@ -43,6 +43,7 @@ export class IdempotencyTelemetryModule
   private static inUse = false;
 
   private readonly ends: (() => void)[] = [];
+  private databases: Database[] = [];
   private readers: GaugeReader[] = [];
 
   constructor(
@@ -59,7 +60,11 @@ export class IdempotencyTelemetryModule
   }
 
   onModuleInit(): void {
-    const databases = this.databases();
+    this.databases = this.findDatabases();
+  }
+
+  /** Last: an application that does not start leaves nothing behind in the process. */
+  onApplicationBootstrap(): void {
     if (IdempotencyTelemetryModule.inUse) {
       throw new IdempotencyConfigurationError(
         'IdempotencyTelemetryModule is imported twice in this process, so everything would be counted twice. Import it once.',
@@ -71,11 +76,7 @@ export class IdempotencyTelemetryModule
       const provider = settings.tracerProvider ?? trace;
       this.ends.push(installTracing(new OpenTelemetryTracing(provider.getTracer(NAME))));
     }
-    if (settings.metrics)
-      this.measure((settings.meterProvider ?? metrics).getMeter(NAME), databases);
-  }
-
-  onApplicationBootstrap(): void {
+    if (settings.metrics) this.measure((settings.meterProvider ?? metrics).getMeter(NAME));
     for (const reader of this.readers) reader.start();
   }
 
@@ -85,11 +86,11 @@ export class IdempotencyTelemetryModule
   }
 
   onApplicationShutdown(): void {
+    if (this.ends.length > 0) IdempotencyTelemetryModule.inUse = false;
     for (const end of this.ends.splice(0)) end();
-    IdempotencyTelemetryModule.inUse = false;
   }
 
-  private measure(meter: Meter, databases: Database[]): void {
+  private measure(meter: Meter): void {
     const { gaugeInterval, duplicatesPerScope, describeActor } = this.settings;
     if (meter.constructor === createNoopMeter().constructor) {
       new Logger('IdempotencyTelemetry').warn(
@@ -100,12 +101,14 @@ export class IdempotencyTelemetryModule
     this.ends.push(() => counted.end());
     if (duplicatesPerScope > 0) this.ends.push(observeDuplicates(meter, duplicatesPerScope));
     if (gaugeInterval === undefined) return;
-    this.readers = databases.map((each) => new GaugeReader(new GaugeStore(each), gaugeInterval));
+    this.readers = this.databases.map(
+      (each) => new GaugeReader(new GaugeStore(each), gaugeInterval),
+    );
     for (const reader of this.readers) this.ends.push(observeGauges(meter, reader));
   }
 
   /** Of each IdempotencyModule, wherever it is imported. */
-  private databases(): Database[] {
+  private findDatabases(): Database[] {
     try {
       return this.modules.get(Database, { strict: false, each: true });
     } catch {

@@ -4,7 +4,11 @@ import {
   IdempotencyTelemetryModule,
   type IdempotencyTelemetryOptions,
 } from 'nestjs-atomic-idempotency/opentelemetry';
+import { IdempotencyModule } from 'nestjs-atomic-idempotency';
 import { DuplicatesPerScope } from '../../lib/opentelemetry/duplicates-per-scope.js';
+import { bootFailure } from '../module/boot-failure.js';
+import { forEachPlatform } from '../support/platforms.js';
+import { startObservedApp } from '../telemetry/observed-app.js';
 
 describe('The telemetry module', () => {
   it.each<[object, RegExp]>([
@@ -28,6 +32,23 @@ describe('The telemetry module', () => {
       imports: [IdempotencyTelemetryModule.forRoot()],
     }).compile();
     await expect(testing.init()).rejects.toThrow(/Import IdempotencyModule.forRoot\(\) as well/);
+  });
+});
+
+forEachPlatform((platform) => {
+  it('a second telemetry module in the process does not start, and the first one goes on', async () => {
+    const app = await startObservedApp(platform, {}, [
+      IdempotencyTelemetryModule.forRoot({ metrics: false }),
+    ]);
+    const error = await bootFailure({
+      database: app.database,
+      imports: [
+        IdempotencyModule.forRoot({ scope: 'global', maintenance: false }),
+        IdempotencyTelemetryModule.forRoot(),
+      ],
+    });
+    expect(error.message).toMatch(/IdempotencyTelemetryModule is imported twice/);
+    await app.close();
   });
 });
 

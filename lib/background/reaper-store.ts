@@ -7,7 +7,7 @@ import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 
 /** What becomes of a key past its retention. */
-export type Fate =
+export type ReapOutcome =
   | 'removed'
   /** A tombstone is left. */
   | 'buried'
@@ -20,7 +20,7 @@ export type Fate =
 
 export interface ReapedKey extends KeyName {
   id: string;
-  fate: Fate;
+  outcome: ReapOutcome;
   /** To the microsecond, hence a string. */
   expiredAt: string;
 }
@@ -56,7 +56,7 @@ export class ReaperStore {
   }
 
   /**
-   * Keys past their retention meet their fate, in one statement. Rows that
+   * Reaps keys past their retention, in one statement. Rows that
    * anybody else is at are skipped, and so are keys that run or are unknown.
    * Finished keys go; open ones, which nobody finished, are closed with `answer`.
    */
@@ -65,7 +65,8 @@ export class ReaperStore {
       'ids' in choice
         ? 'k.id = ANY ($4::bigint[])'
         : '($4::timestamptz IS NULL OR k.expires_at >= $4) AND NOT k.id = ANY ($5::bigint[])';
-    const having = (fate: Fate, row = 'k') => `due.fate = '${fate}' AND ${sameKey(row, 'due')}`;
+    const having = (outcome: ReapOutcome, row = 'k') =>
+      `due.outcome = '${outcome}' AND ${sameKey(row, 'due')}`;
     return this.database.query<ReapedKey>(
       `WITH due AS MATERIALIZED (
          SELECT k.id, k.scope, k.endpoint, k.key, k.expires_at,
@@ -75,7 +76,7 @@ export class ReaperStore {
                   WHEN k.resume_after IS NOT NULL AND k.overdue IS NULL THEN 'overdue'
                   WHEN EXISTS (${phaseInDoubt(this.phases)}) THEN 'in_doubt'
                   ELSE 'closed'
-                END AS fate
+                END AS outcome
          FROM ${this.keys} k
          WHERE (SELECT set_config('lock_timeout', '${LOCK_TIMEOUT}', true)) IS NOT NULL -- for this statement alone
            AND k.expires_at <= now()
@@ -103,7 +104,7 @@ export class ReaperStore {
          SET status = 'unknown', last_error_code = ${sqlCode('in_doubt')}, reconcile_after = now(), resume_after = NULL
          FROM due WHERE ${having('in_doubt')}
        )
-       SELECT id, scope, endpoint, key, fate, expires_at::text AS "expiredAt" FROM due ORDER BY expires_at`,
+       SELECT id, scope, endpoint, key, outcome, expires_at::text AS "expiredAt" FROM due ORDER BY expires_at`,
       [
         answer.status,
         JSON.stringify(answer.headers),

@@ -3,14 +3,14 @@ import { errorLine } from '../telemetry/error-line.js';
 import { publish } from '../telemetry/publish.js';
 import type { UnknownOutcomes } from '../keys/unknown-outcomes.js';
 import { errorCode } from '../postgres/database-errors.js';
-import type { Fate, ReapedKey, ReaperStore } from './reaper-store.js';
+import type { ReapOutcome, ReapedKey, ReaperStore } from './reaper-store.js';
 import type { Answer } from '../answers/answer.js';
 
 /** What a row of the user's can do: hold a lock for long (55P03), or insist on its reference (class 23). */
 const OF_ONE_ROW = /^(55P03|23)/;
 
 /** What is worth a line in the log. Removals and tombstones are what every key comes to. */
-const TELLING: Partial<Record<Fate, string>> = {
+const TELLING: Partial<Record<ReapOutcome, string>> = {
   closed: 'was never finished and is past its retention: closed with 408',
   overdue: 'is past its retention and still waits for the completer, which gets a last chance',
 };
@@ -83,18 +83,18 @@ export class Reaper {
   }
 
   private tell(reaped: readonly ReapedKey[]): void {
-    const fates = new Map<Fate, string[]>();
+    const fates = new Map<ReapOutcome, string[]>();
     for (const key of reaped) {
-      const { id, fate } = key;
-      fates.set(fate, [...(fates.get(fate) ?? []), id]);
-      const what = TELLING[fate];
+      const { id, outcome } = key;
+      fates.set(outcome, [...(fates.get(outcome) ?? []), id]);
+      const what = TELLING[outcome];
       if (what !== undefined) this.logger.warn(`Idempotency key ${id} ${what}.`);
       // It is past its retention, and is kept.
-      if (fate === 'in_doubt') this.unknownOutcomes.note(key, 'in_doubt');
+      if (outcome === 'in_doubt') this.unknownOutcomes.note(key, 'in_doubt');
     }
-    for (const [fate, ids] of fates) publish('reaped', () => ({ fate, ids }));
-    if (reaped.some(({ fate }) => fate === 'overdue')) this.wake('completer');
-    if (reaped.some(({ fate }) => fate === 'in_doubt')) this.wake('reconciler');
+    for (const [outcome, ids] of fates) publish('reaped', () => ({ outcome, ids }));
+    if (reaped.some(({ outcome }) => outcome === 'overdue')) this.wake('completer');
+    if (reaped.some(({ outcome }) => outcome === 'in_doubt')) this.wake('reconciler');
   }
 }
 

@@ -1,15 +1,21 @@
 import { isLockTimeout } from '../postgres/database-errors.js';
 import { Batcher, Failed } from '../postgres/batcher.js';
-import type { Ending, KeyStore, RecordedEnding, Reservation, ReserveResult } from './key-store.js';
+import type {
+  KeyOutcome,
+  KeyStore,
+  RecordedOutcome,
+  Reservation,
+  ReserveResult,
+} from './key-store.js';
 import { LockedKeys } from './locked-keys.js';
 
 /** What a request asks for at its beginning, and at its end. */
-type Call = { kind: 'reserve'; reservation: Reservation } | { kind: 'finish'; ending: Ending };
+type Call = { kind: 'reserve'; reservation: Reservation } | { kind: 'finish'; outcome: KeyOutcome };
 
 /** Where the key was not to be read, the call fails. */
 type Reserved = Exclude<ReserveResult, { kind: 'unread' }>;
 
-type Result = Reserved | RecordedEnding | undefined;
+type Result = Reserved | RecordedOutcome | undefined;
 
 /**
  * The two statements that every request needs, gathered over the requests of
@@ -45,23 +51,23 @@ export class KeyBatches {
    *
    * @param alone not together with others
    */
-  finish(ending: Ending, alone = false): Promise<RecordedEnding | undefined> {
-    return this.calls.call({ kind: 'finish', ending }, alone) as Promise<
-      RecordedEnding | undefined
+  finish(outcome: KeyOutcome, alone = false): Promise<RecordedOutcome | undefined> {
+    return this.calls.call({ kind: 'finish', outcome }, alone) as Promise<
+      RecordedOutcome | undefined
     >;
   }
 
   private async send(calls: readonly Call[]): Promise<(Result | Failed)[]> {
     const wanted: Reservation[] = [];
-    const endings: Ending[] = [];
+    const outcomes: KeyOutcome[] = [];
     for (const call of calls) {
       if (call.kind === 'reserve') wanted.push(call.reservation);
-      else endings.push(call.ending);
+      else outcomes.push(call.outcome);
     }
-    const { reserved, recorded } = await this.carryOut(wanted, endings);
+    const { reserved, recorded } = await this.carryOut(wanted, outcomes);
     return calls.map((call) => {
       if (call.kind === 'finish') {
-        return recorded instanceof Failed ? recorded : recorded.get(call.ending.owner);
+        return recorded instanceof Failed ? recorded : recorded.get(call.outcome.owner);
       }
       const result = reserved.shift()!;
       return result.kind === 'unread' ? new Failed(result.error) : result;
@@ -86,18 +92,18 @@ export class KeyBatches {
 
   private async carryOut(
     wanted: Reservation[],
-    endings: Ending[],
+    outcomes: KeyOutcome[],
   ): ReturnType<KeyStore['reserveAndFinish']> {
-    if (endings.length === 0) {
+    if (outcomes.length === 0) {
       return { reserved: await this.reserveAll(wanted), recorded: new Map() };
     }
-    if (wanted.length > 0) return this.keys.reserveAndFinish(wanted, endings);
-    return { reserved: [], recorded: await this.keys.finish(endings) };
+    if (wanted.length > 0) return this.keys.reserveAndFinish(wanted, outcomes);
+    return { reserved: [], recorded: await this.keys.finish(outcomes) };
   }
 }
 
 function weigh(call: Call): number {
   return call.kind === 'reserve'
     ? call.reservation.scope.length + call.reservation.key.length + 100
-    : (call.ending.responseBody?.length ?? 0) + 300;
+    : (call.outcome.responseBody?.length ?? 0) + 300;
 }

@@ -1,6 +1,6 @@
 // Between what the store is asked and tells, and the columns of its statements.
 import { RESPONSE_VERSION } from './key-statements.js';
-import type { Ending, FoundKey, Reservation } from './key-store.js';
+import type { KeyOutcome, FoundKey, Reservation } from './key-store.js';
 import { nameColumns, type KeyName } from '../schema/key-name.js';
 import { withDates } from '../postgres/times.js';
 
@@ -27,18 +27,18 @@ export function datedReserveParameters(wanted: readonly Reservation[]): unknown[
   return [...reserveParameters(wanted), wanted.map((w) => w.madeAt ?? null)];
 }
 
-/** In the order of ENDING there. */
-export function finishParameters(endings: readonly Ending[]): unknown[][] {
+/** In the order of OUTCOME there. */
+export function finishParameters(outcomes: readonly KeyOutcome[]): unknown[][] {
   return [
-    ...nameColumns(endings),
-    endings.map((e) => e.owner),
-    endings.map((e) => e.status),
-    endings.map((e) => e.responseStatus),
-    endings.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
-    endings.map((e) => e.responseBody),
-    endings.map((e) => e.errorCode),
-    endings.map((e) => e.retention),
-    endings.map((e) => e.resumeIn),
+    ...nameColumns(outcomes),
+    outcomes.map((e) => e.owner),
+    outcomes.map((e) => e.status),
+    outcomes.map((e) => e.responseStatus),
+    outcomes.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
+    outcomes.map((e) => e.responseBody),
+    outcomes.map((e) => e.errorCode),
+    outcomes.map((e) => e.retention),
+    outcomes.map((e) => e.resumeIn),
   ];
 }
 

@@ -34,8 +34,8 @@ const RESERVATION = {
 /** Where a reservation may be refused as stale, when its key was made comes last. */
 const DATED_RESERVATION = { ...RESERVATION, made_at: 'float8' };
 
-/** And those of an ending. */
-const ENDING = {
+/** And those of an outcome. */
+const OUTCOME = {
   scope: 'text',
   endpoint: 'text',
   key: 'text',
@@ -135,7 +135,7 @@ export function lookUpSql(keys: string): string {
  * could be forgotten before it is sent.
  */
 export function finishSql(keys: string, rows: Rows, after = 0): string {
-  const e = new GivenRows(rows, ENDING, 'e', after);
+  const e = new GivenRows(rows, OUTCOME, 'e', after);
   const status = e.of('status');
   const retention = (share: number) =>
     `now() + ${share} * ${e.of('retention')} * interval '1 millisecond'`;
@@ -170,7 +170,7 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
     RETURNING k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"`;
 }
 
-/** Reservations and endings of different requests in one statement, and so in one transaction. */
+/** Reservations and outcomes of different requests in one statement, and so in one transaction. */
 export function reserveAndFinishSql(keys: string): string {
   const after = Object.keys(DATED_RESERVATION).length;
   return `WITH reserved AS (${reserveSql(keys, 'many')}), finished AS (${finishSql(keys, 'many', after)})
@@ -179,7 +179,7 @@ export function reserveAndFinishSql(keys: string): string {
     SELECT owner, NULL, "expiresAt" FROM finished`;
 }
 
-/** Which of these endings are on record already, by an earlier try whose reply was lost. */
+/** Which of these outcomes are on record already, by an earlier try whose reply was lost. */
 export function recordedSql(keys: string): string {
   return `SELECT k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"
     FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::int[], $7::bytea[])

@@ -87,7 +87,7 @@ export type ReserveResult =
   | { kind: 'unread'; error: unknown };
 
 /** How an attempt ended. */
-export interface Ending extends KeyName {
+export interface KeyOutcome extends KeyName {
   owner: string;
   status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'performed' | 'unknown'>;
   responseStatus: number | null;
@@ -100,8 +100,8 @@ export interface Ending extends KeyName {
   resumeIn: number | null;
 }
 
-/** An ending that is on record. */
-export interface RecordedEnding {
+/** An outcome that is on record. */
+export interface RecordedOutcome {
   expiresAt: Date | null;
 }
 
@@ -146,11 +146,11 @@ export class KeyStore {
   /** Both at once, for different requests: one trip, one transaction. */
   async reserveAndFinish(
     wanted: readonly Reservation[],
-    endings: readonly Ending[],
-  ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, RecordedEnding> | Failed }> {
+    outcomes: readonly KeyOutcome[],
+  ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, RecordedOutcome> | Failed }> {
     const rows = await this.database.query<ReservedRow | FinishedRow>(
       this.reserveAndFinishStatement,
-      [...datedReserveParameters(wanted), ...finishParameters(endings)],
+      [...datedReserveParameters(wanted), ...finishParameters(outcomes)],
       'urgent',
     );
     const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.id !== null;
@@ -158,7 +158,7 @@ export class KeyStore {
       this.reserved(wanted, rows.filter(isReserved)),
       // Whoever asks again finds out; the reservations must not be lost over it.
       this.recorded(
-        endings,
+        outcomes,
         rows.filter((row) => !isReserved(row)),
       ).catch((error: unknown) => new Failed(error)),
     ]);
@@ -199,37 +199,37 @@ export class KeyStore {
    * earlier try whose reply was lost; any other attempt has lost its lease. By
    * their owners: two attempts of one key may end together, and one of them lost it.
    */
-  async finish(endings: readonly Ending[]): Promise<Map<string, RecordedEnding>> {
-    const count = endings.length === 1 ? 'one' : 'many';
+  async finish(outcomes: readonly KeyOutcome[]): Promise<Map<string, RecordedOutcome>> {
+    const count = outcomes.length === 1 ? 'one' : 'many';
     const rows = await this.database.query<FinishedRow>(
       this.finishStatement[count],
-      parametersFor(count, finishParameters(endings)),
+      parametersFor(count, finishParameters(outcomes)),
       'urgent',
     );
-    return this.recorded(endings, rows);
+    return this.recorded(outcomes, rows);
   }
 
   private async recorded(
-    endings: readonly Ending[],
+    outcomes: readonly KeyOutcome[],
     rows: readonly FinishedRow[],
-  ): Promise<Map<string, RecordedEnding>> {
-    const recorded = new Map<string, RecordedEnding>();
+  ): Promise<Map<string, RecordedOutcome>> {
+    const recorded = new Map<string, RecordedOutcome>();
     const add = (row: FinishedRow) => recorded.set(row.owner, withDates(row, 'expiresAt'));
     rows.forEach(add);
-    const missing = endings.filter(({ owner }) => !recorded.has(owner));
+    const missing = outcomes.filter(({ owner }) => !recorded.has(owner));
     const before = missing.length > 0 ? await this.recordedBefore(missing) : [];
     before.forEach(add);
     return recorded;
   }
 
   /** Asked by itself, so that it sees what an earlier try has committed while the last one waited for it. */
-  private recordedBefore(endings: readonly Ending[]): Promise<FinishedRow[]> {
+  private recordedBefore(outcomes: readonly KeyOutcome[]): Promise<FinishedRow[]> {
     return this.database.query<FinishedRow>(recordedSql(this.keys), [
-      ...nameColumns(endings),
-      endings.map((e) => e.owner),
-      endings.map((e) => e.status),
-      endings.map((e) => e.responseStatus),
-      endings.map((e) => e.responseBody),
+      ...nameColumns(outcomes),
+      outcomes.map((e) => e.owner),
+      outcomes.map((e) => e.status),
+      outcomes.map((e) => e.responseStatus),
+      outcomes.map((e) => e.responseBody),
     ]);
   }
 }
@@ -239,7 +239,7 @@ interface ReservedRow {
   owner: string;
 }
 
-interface FinishedRow extends RecordedEnding {
+interface FinishedRow extends RecordedOutcome {
   id?: null;
   owner: string;
 }

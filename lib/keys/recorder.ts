@@ -9,7 +9,7 @@ import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from './refu
 import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
-import type { Ending, RecordedEnding } from './key-store.js';
+import type { KeyOutcome, RecordedOutcome } from './key-store.js';
 import type { KeyTransitions } from './key-transitions.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
@@ -60,15 +60,19 @@ export class Recorder {
         const pending = { outcome: 'pending', final: false, leftToWorker: true } as const;
         return recordedAs(attempt, { ...pending, expiresAt: null });
       }
-      const ending = endingOf(attempt, observed, this.pickHeaders);
+      const outcome = outcomeOf(attempt, observed, this.pickHeaders);
       await faultPoint('recording:before', attempt);
-      const row = await this.finish(attempt, ending);
+      const row = await this.finish(attempt, outcome);
       await faultPoint('recording:after', attempt);
       if (!row) throw this.lost(attempt);
-      const { status: outcome, errorCode } = ending;
-      const recorded = { outcome, final: outcome === 'completed', expiresAt: row.expiresAt };
+      const { status, errorCode } = outcome;
+      const recorded = {
+        outcome: status,
+        final: status === 'completed',
+        expiresAt: row.expiresAt,
+      };
       recordedAs(attempt, recorded);
-      if (outcome === 'unknown') {
+      if (status === 'unknown') {
         this.transitions.unknownOutcomes.note(attempt, errorCode!, attempt.observed.route);
       }
       if (attempt.doubt) assertHonest(attempt.doubt.repeatable, observed.status);
@@ -85,10 +89,10 @@ export class Recorder {
   }
 
   /** Retries are sent unbatched: whatever holds one up is not to hold up others again. */
-  private finish(attempt: Attempt, ending: Ending): Promise<RecordedEnding | undefined> {
+  private finish(attempt: Attempt, outcome: KeyOutcome): Promise<RecordedOutcome | undefined> {
     let alone = false;
     return this.insist(attempt, () => {
-      const recorded = this.batches.finish(ending, alone);
+      const recorded = this.batches.finish(outcome, alone);
       alone = true;
       return recorded;
     });
@@ -113,11 +117,11 @@ function recordedAs(attempt: Attempt, recorded: Recorded): Recorded {
 }
 
 /** The row's new state. What is in doubt decides first, then whether the answer is final. */
-export function endingOf(
+export function outcomeOf(
   attempt: Attempt,
   observed: ObservedAnswer,
   pickHeaders: (headers: ObservedAnswer['headers']) => ObservedAnswer['headers'],
-): Ending {
+): KeyOutcome {
   const { status } = observed;
   if (attempt.doubt) {
     return open(attempt, attempt.doubt.repeatable ? 'failed_retryable' : 'unknown', 'in_doubt');
@@ -148,7 +152,7 @@ function open(
   attempt: Attempt,
   status: 'failed_retryable' | 'performed' | 'unknown',
   errorCode: ErrorCode,
-): Ending {
+): KeyOutcome {
   return {
     ...nameOfAttempt(attempt),
     status,

@@ -96,8 +96,8 @@ export class EventMetrics {
         'idempotency.left_to': leftToPeople ? 'people' : 'reconciler',
       }),
     );
-    this.on('reaped', ({ fate, ids }) =>
-      this.count('idempotency.keys.reaped', { 'idempotency.fate': fate }, ids.length),
+    this.on('reaped', ({ outcome, ids }) =>
+      this.count('idempotency.keys.reaped', { 'idempotency.outcome': outcome }, ids.length),
     );
   }
 

@@ -71,7 +71,7 @@ export const METRICS = {
     kind: 'counter',
     unit: '{key}',
     description: 'Keys past their retention whose life was ended.',
-    attributes: ['idempotency.fate'],
+    attributes: ['idempotency.outcome'],
   },
   'idempotency.outbox.deliveries': {
     kind: 'counter',

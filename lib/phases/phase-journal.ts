@@ -15,7 +15,7 @@ const RESERVED = new Set(['started', 'finished']);
 const LONGEST_NAME = 100;
 
 /** How a foreign phase ended, where only the database does not know it yet. */
-export interface UnrecordedEnd {
+export interface UnrecordedOutcome {
   name: string;
   state: 'rejected' | 'withdrawn';
   /** JSON text. */
@@ -36,7 +36,7 @@ export class PhaseJournal {
   private over = false;
   private stopped: { name: string; why: StopReason } | undefined;
   /** The end of a call that is known and could not be recorded. */
-  unrecorded: UnrecordedEnd | undefined;
+  unrecorded: UnrecordedOutcome | undefined;
 
   /** @param attempt undefined where the request came without a key */
   constructor(private readonly attempt?: Attempt) {

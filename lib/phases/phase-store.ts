@@ -4,7 +4,7 @@ import type { Attempt } from '../keys/attempt.js';
 import { Database } from '../postgres/database.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
-import type { UnrecordedEnd } from './phase-journal.js';
+import type { UnrecordedOutcome } from './phase-journal.js';
 import { withDates } from '../postgres/times.js';
 import {
   isKey,
@@ -34,7 +34,7 @@ export interface Intent {
 }
 
 /** How a phase ended. */
-export interface PhaseEnding {
+export interface EndedPhase {
   attempt: Attempt;
   name: string;
   position: number;
@@ -44,7 +44,7 @@ export interface PhaseEnding {
 }
 
 /** What a phase has to record: that a call is about to be made, or how it all ended. */
-export type PhaseEntry = Intent | PhaseEnding;
+export type PhaseEntry = Intent | EndedPhase;
 
 /** How a resumable operation ended that a worker has completed. */
 export interface OperationOutcome {
@@ -105,7 +105,7 @@ export class PhaseStore {
    * Ends a phase inside the transaction of its work, so that both commit or
    * neither does. False: the lease is lost, and the transaction must roll back.
    */
-  async recordIn(tx: EntityManager, ending: PhaseEnding): Promise<boolean> {
+  async recordIn(tx: EntityManager, ending: EndedPhase): Promise<boolean> {
     const rows = await this.database.queryIn(
       tx.queryRunner!,
       this.recordInStatement,
@@ -124,7 +124,7 @@ export class PhaseStore {
   async finishOperation(
     attempt: Attempt,
     outcome: OperationOutcome,
-    unrecorded: UnrecordedEnd | undefined,
+    unrecorded: UnrecordedOutcome | undefined,
   ): Promise<boolean> {
     const rows = await this.database.query(
       `WITH fence AS (

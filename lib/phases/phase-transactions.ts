@@ -16,7 +16,7 @@ import { LeaseLostError } from '../policy/phase-errors.js';
 import type { PhaseKind } from '../schema/phase-record.js';
 import { runningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
-import type { PhaseEnding, PhaseStore } from './phase-store.js';
+import type { EndedPhase, PhaseStore } from './phase-store.js';
 import { throwWithoutValues, withoutValues } from './without-values.js';
 
 /** How long conflicts are retried where there is no lease to measure by. */
@@ -99,7 +99,7 @@ export class PhaseTransactions {
   }
 
   /** Ends a phase that has no work of its own. */
-  async end(place: PhasePlace, state: PhaseEnding['state'], result?: string): Promise<void> {
+  async end(place: PhasePlace, state: EndedPhase['state'], result?: string): Promise<void> {
     const { attempt } = place;
     if (attempt) await this.again(place, () => this.endAlone(place, attempt, state, result));
   }
@@ -107,7 +107,7 @@ export class PhaseTransactions {
   private async endAlone(
     place: PhasePlace,
     attempt: Attempt,
-    state: PhaseEnding['state'],
+    state: EndedPhase['state'],
     result: string | undefined,
   ): Promise<string | undefined> {
     const { name, position, kind } = place;

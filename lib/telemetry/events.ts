@@ -93,7 +93,7 @@ export interface IdempotencyEvents {
   /** The sweeper found an attempt dead. `why`: its outcome is unknown for this reason. */
   swept: OfKey & { attempt: number; why: string | undefined };
   /** The reaper ended the life of keys past their retention. */
-  reaped: { fate: string; ids: readonly string[] };
+  reaped: { outcome: string; ids: readonly string[] };
   /** A message was delivered. */
   outbox_delivered: OfMessage & { duration: number };
   /** A delivery failed, and there will be another one. */

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Attempt } from '../../lib/keys/attempt.js';
 import type { Reservation } from '../../lib/keys/key-store.js';
 import { PhaseBatches } from '../../lib/phases/phase-batches.js';
-import { PhaseStore, type Intent, type PhaseEnding } from '../../lib/phases/phase-store.js';
+import { PhaseStore, type Intent, type EndedPhase } from '../../lib/phases/phase-store.js';
 import { reservationOf } from '../support/key-store.js';
 import { useKeyStore } from '../support/use-key-store.js';
 
@@ -44,7 +44,7 @@ const intentOf = (attempt: Attempt): Intent => ({
   request: '{"amount":1}',
 });
 
-const endingOf = (attempt: Attempt): PhaseEnding => ({
+const endingOf = (attempt: Attempt): EndedPhase => ({
   attempt,
   name: 'charged',
   position: 1,

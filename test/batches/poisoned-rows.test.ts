@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { KeyBatches } from '../../lib/keys/key-batches.js';
-import type { Ending } from '../../lib/keys/key-store.js';
+import type { KeyOutcome } from '../../lib/keys/key-store.js';
 import { reservationOf } from '../support/key-store.js';
 import { useKeyStore } from '../support/use-key-store.js';
 
@@ -16,7 +16,7 @@ describe('A row that the database refuses', () => {
   /** No text column can hold it. */
   const POISON = 'nul\0';
 
-  async function endingOf(key: string, header = 'fine'): Promise<Ending> {
+  async function outcomeOf(key: string, header = 'fine'): Promise<KeyOutcome> {
     const reservation = reservationOf(key);
     const result = await batches.reserve(reservation);
     if (result.kind !== 'reserved') throw new Error(`${key} is ${result.kind}`);
@@ -37,13 +37,13 @@ describe('A row that the database refuses', () => {
   }
 
   it('does not prevent other rows of its batch from being reserved or recorded', async () => {
-    const good = await Promise.all(['one', 'two', 'three'].map((key) => endingOf(key)));
-    const bad = await endingOf('bad', POISON);
+    const good = await Promise.all(['one', 'two', 'three'].map((key) => outcomeOf(key)));
+    const bad = await outcomeOf('bad', POISON);
     const statements = keys.sent.length;
 
     const outcomes = await Promise.allSettled([
       batches.reserve(reservationOf('first')),
-      ...good.map((ending) => batches.finish(ending)),
+      ...good.map((outcome) => batches.finish(outcome)),
       batches.finish(bad),
       batches.reserve(reservationOf(POISON)),
       batches.reserve(reservationOf('last')),

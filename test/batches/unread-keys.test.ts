@@ -31,11 +31,13 @@ forEachPlatform('A batch with keys that cannot be read', (platform) => {
     routes.answers((execution) => ({ execution }));
     expect((await order('finished')).status).toBe(201);
 
-    const held = [app.proxy.holdStatement(RESERVE), app.proxy.holdStatement(RESERVE)];
-    const others = [order('other-1')];
-    await held[0]!.reached;
-    others.push(order('other-2'));
-    await held[1]!.reached;
+    // As many as may be on their way at a time: whatever comes next has to wait.
+    const held = Array.from({ length: 4 }, () => app.proxy.holdStatement(RESERVE));
+    const others: Promise<Received>[] = [];
+    for (const [index, { reached }] of held.entries()) {
+      others.push(order(`other-${index}`));
+      await reached;
+    }
     const fresh = order('fresh');
     const retry = order('finished');
     const { calls } = app.app.get(KeyBatches) as unknown as { calls: { waiting: unknown[] } };
@@ -50,6 +52,6 @@ forEachPlatform('A batch with keys that cannot be read', (platform) => {
     for (const other of others) expect((await other).status).toBe(201);
     expect(await keyRow(app.database, 'fresh')).toMatchObject({ status: 'completed', attempt: 1 });
     expect((await order('finished')).headers.get('idempotent-replayed')).toBe('true');
-    expect(routes.executions).toBe(4);
+    expect(routes.executions).toBe(6);
   });
 });

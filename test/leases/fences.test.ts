@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Failed } from '../../lib/postgres/batcher.js';
-import type { Ending, FoundKey, Reservation } from '../../lib/keys/key-store.js';
+import type { KeyOutcome, FoundKey, Reservation } from '../../lib/keys/key-store.js';
 import { reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { writtenRow } from '../support/written-row.js';
 import { useKeyStore } from '../support/use-key-store.js';
@@ -12,7 +12,7 @@ interface Stale {
   seen: FoundKey;
 }
 
-function ended({ reservation }: Stale, status: Ending['status']): Ending {
+function ended({ reservation }: Stale, status: KeyOutcome['status']): KeyOutcome {
   const { scope, endpoint, key, owner } = reservation;
   return {
     scope,
@@ -84,8 +84,8 @@ describe('A write of an attempt that was replaced', () => {
       const { stale, successor } = await replace();
       if (status !== 'in_progress') {
         const { owner } = successor;
-        const ending = { ...ended(stale, status), owner, retention: 86_400_000 };
-        await keys.store.finish([ending]);
+        const outcome = { ...ended(stale, status), owner, retention: 86_400_000 };
+        await keys.store.finish([outcome]);
       }
       const before = await writtenRow(database, 'fenced');
       expect(before).toMatchObject({ status, owner: successor.owner, attempt: 2 });
@@ -101,14 +101,14 @@ describe('A write of an attempt that was replaced', () => {
       const { stale, successor } = await replace();
       const { owner } = successor;
       const answer = Buffer.from('of the successor');
-      const endings = [
+      const outcomes = [
         ended(stale, 'completed'),
         { ...ended(stale, 'completed'), owner, responseBody: answer, retention: 86_400_000 },
       ];
       const recorded =
         statement === 'finish'
-          ? await keys.store.finish(endings)
-          : (await keys.store.reserveAndFinish([reservationOf('another')], endings)).recorded;
+          ? await keys.store.finish(outcomes)
+          : (await keys.store.reserveAndFinish([reservationOf('another')], outcomes)).recorded;
       if (recorded instanceof Failed) throw recorded.error;
       expect([...recorded.keys()]).toEqual([owner]);
       expect(await writtenRow(database, 'fenced')).toMatchObject({

@@ -199,7 +199,7 @@ forEachPlatform('Metrics', (platform) => {
     await post(app, 'orders', key);
     await passTime(app.database, key, '3 days');
     expect(
-      await growth('idempotency.keys.reaped', { 'idempotency.fate': 'removed' }, () =>
+      await growth('idempotency.keys.reaped', { 'idempotency.outcome': 'removed' }, () =>
         runJob(app, 'reaper'),
       ),
     ).toBe(1);

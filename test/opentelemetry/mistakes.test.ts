@@ -35,7 +35,7 @@ describe('The telemetry module', () => {
   });
 });
 
-forEachPlatform((platform) => {
+forEachPlatform('A second telemetry module', (platform) => {
   it('a second telemetry module in the process does not start, and the first one goes on', async () => {
     const app = await startObservedApp(platform, {}, [
       IdempotencyTelemetryModule.forRoot({ metrics: false }),

@@ -3,7 +3,7 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { Module } from '@nestjs/common';
-import type { Ending, Reservation } from '../../lib/keys/key-store.js';
+import type { KeyOutcome, Reservation } from '../../lib/keys/key-store.js';
 import { serve } from '../support/child-server.js';
 import { openKeyStore, reservationOf } from '../support/key-store.js';
 
@@ -32,24 +32,24 @@ async function reserveAll({ from, batches }: Work): Promise<string[]> {
   const reserved: string[] = [];
   let next = from;
   async function lane() {
-    let endings: Ending[] = [];
+    let outcomes: KeyOutcome[] = [];
     while (next < from + batches) {
       const first = next++ * STEP;
       const names = Array.from({ length: KEYS }, (_, i) => `key-${first + i}`);
       const wanted = shuffled(names).map((name) => reservationOf(name));
-      const { reserved: results } = await keys.store.reserveAndFinish(wanted, endings);
-      endings = results.flatMap((result, i) =>
-        result.kind === 'reserved' ? [endingOf(wanted[i]!)] : [],
+      const { reserved: results } = await keys.store.reserveAndFinish(wanted, outcomes);
+      outcomes = results.flatMap((result, i) =>
+        result.kind === 'reserved' ? [outcomeOf(wanted[i]!)] : [],
       );
       results.forEach(({ kind }, i) => kind === 'reserved' && reserved.push(wanted[i]!.key));
     }
-    await keys.store.finish(endings);
+    await keys.store.finish(outcomes);
   }
   await Promise.all(Array.from({ length: LANES }, lane));
   return reserved;
 }
 
-function endingOf({ scope, endpoint, key, owner }: Reservation): Ending {
+function outcomeOf({ scope, endpoint, key, owner }: Reservation): KeyOutcome {
   return {
     scope,
     endpoint,

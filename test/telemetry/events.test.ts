@@ -24,14 +24,16 @@ describe('Without a listener', () => {
   });
 });
 
-it('Events are published on channels of node:diagnostics_channel', () => {
-  const events = channel('nestjs-atomic-idempotency:pool_waited');
-  const received: unknown[] = [];
-  const receive = (event: unknown) => void received.push(event);
-  events.subscribe(receive);
-  publish('pool_waited', () => ({ duration: 3 }));
-  events.unsubscribe(receive);
-  expect(received).toEqual([{ duration: 3 }]);
+describe('Channels', () => {
+  it('carry the events on node:diagnostics_channel', () => {
+    const events = channel('nestjs-atomic-idempotency:pool_waited');
+    const received: unknown[] = [];
+    const receive = (event: unknown) => void received.push(event);
+    events.subscribe(receive);
+    publish('pool_waited', () => ({ duration: 3 }));
+    events.unsubscribe(receive);
+    expect(received).toEqual([{ duration: 3 }]);
+  });
 });
 
 forEachPlatform('Events', (platform) => {
@@ -248,7 +250,7 @@ forEachPlatform('Events', (platform) => {
     const id = await idOf();
     await passTime(app.database, key, '3 days');
     await runJob(app, 'reaper');
-    expect(heard.of('reaped')).toEqual([{ fate: 'removed', ids: [id] }]);
+    expect(heard.of('reaped')).toEqual([{ outcome: 'removed', ids: [id] }]);
   });
 
   it('messages: delivered, failed, dead', async () => {

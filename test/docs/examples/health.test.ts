@@ -1,12 +1,12 @@
 import { TerminusModule } from '@nestjs/terminus';
 import { describe, expect, it } from '@jest/globals';
-import { HEALTH_NAMES, resolveHealth } from '../../lib/operator/health.options.js';
-import { parseDuration } from '../../lib/policy/duration.js';
-import { send } from '../support/http.js';
-import { startIdempotentApp } from '../support/idempotent-app.js';
-import { forEachPlatform } from '../support/platforms.js';
-import { firstCells, tableOf } from './document.js';
-import { HealthController } from './examples/health.controller.js';
+import { HEALTH_NAMES, resolveHealth } from '../../../lib/operator/health.options.js';
+import { parseDuration } from '../../../lib/policy/duration.js';
+import { send } from '../../support/http.js';
+import { startIdempotentApp } from '../../support/idempotent-app.js';
+import { forEachPlatform } from '../../support/platforms.js';
+import { firstCells, tableOf } from '../document.js';
+import { HealthController } from './health.controller.js';
 
 const HEALTH = 'guides/health.md';
 

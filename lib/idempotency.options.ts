@@ -77,6 +77,15 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   preparedStatements?: boolean;
 
   /**
+   * Let concurrent requests of this process share statements. Without it, each
+   * request sends its own, which takes more of the database's time under load; use
+   * it to find out whether a problem has to do with sharing.
+   *
+   * @default true
+   */
+  batching?: boolean;
+
+  /**
    * Lets a process answer a burst of retries from memory: a finished key that
    * was just read is not read again for `ttl`. That is also how long a process
    * may go on replaying a key that an operator has evicted in another one. Up to

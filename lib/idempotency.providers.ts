@@ -89,8 +89,8 @@ export const providers: Provider[] = [
   WaitingRequests,
   {
     provide: KeyBatches,
-    useFactory: (keys: KeyStore, { storeTimeout }: IdempotencySettings) =>
-      new KeyBatches(keys, storeTimeout),
+    useFactory: (keys: KeyStore, { storeTimeout, batching }: IdempotencySettings) =>
+      new KeyBatches(keys, storeTimeout, batching),
     inject: [KeyStore, IdempotencySettings],
   },
   {
@@ -169,10 +169,10 @@ export const providers: Provider[] = [
       dataSource: DataSource,
       store: PhaseStore,
       reconcilers: Reconcilers,
-      { storeTimeout }: IdempotencySettings,
+      { storeTimeout, batching }: IdempotencySettings,
       watch: TransactionWatch,
     ) => {
-      const batches = new PhaseBatches(store, storeTimeout);
+      const batches = new PhaseBatches(store, storeTimeout, batching);
       const transactions = new PhaseTransactions(dataSource, store, batches);
       return new AtomicPhase({ batches, transactions, reconcilers }, watch);
     },

@@ -29,6 +29,7 @@ export class IdempotencySettings {
   readonly storeTimeout: number;
   readonly shutdownTimeout: number;
   readonly preparedStatements: boolean;
+  readonly batching: boolean;
   /** False: nothing is kept. */
   readonly replayCache: false | { ttl: number; maxBytes: number };
   readonly guard: UsageGuard;
@@ -48,6 +49,7 @@ export class IdempotencySettings {
       storeTimeout = '5s',
       shutdownTimeout = '10s',
       preparedStatements = true,
+      batching = true,
       replayCache = {},
       foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
       maintenance,
@@ -114,6 +116,12 @@ export class IdempotencySettings {
       );
     }
     this.preparedStatements = preparedStatements;
+    if (typeof batching !== 'boolean') {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: batching is ${inspect(batching)}. Use true or false.`,
+      );
+    }
+    this.batching = batching;
     this.replayCache = resolveReplayCache(replayCache);
     if (this.storeTimeout === 0) {
       throw new IdempotencyConfigurationError(

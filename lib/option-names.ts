@@ -12,6 +12,7 @@ export const OPTION_NAMES = {
   storeTimeout: true,
   shutdownTimeout: true,
   preparedStatements: true,
+  batching: true,
   replayCache: true,
   foreignCalls: true,
   maintenance: true,

@@ -1,5 +1,6 @@
 import { isLockTimeout } from '../postgres/database-errors.js';
-import { Batcher, Failed } from '../postgres/batcher.js';
+import { Failed } from '../postgres/batcher.js';
+import { senderOf, type StatementSender } from '../postgres/statement-sender.js';
 import type {
   KeyOutcome,
   KeyStore,
@@ -22,15 +23,19 @@ type Result = Reserved | RecordedOutcome | undefined;
  * this process: some begin while others end, and they travel together.
  */
 export class KeyBatches {
-  private readonly calls: Batcher<Call, Result>;
+  private readonly calls: StatementSender<Call, Result>;
   private readonly locked = new LockedKeys();
 
-  /** @param wait how long a request waits for its statement to be sent, in milliseconds */
+  /**
+   * @param wait how long a request waits for its statement to be sent, in milliseconds
+   * @param batching false: each request sends its own statements
+   */
   constructor(
     private readonly keys: KeyStore,
     wait: number,
+    batching = true,
   ) {
-    this.calls = new Batcher((batch) => this.send(batch), { name: 'keys', wait, weigh });
+    this.calls = senderOf(batching, (batch) => this.send(batch), { name: 'keys', wait, weigh });
   }
 
   reserve(reservation: Reservation): Promise<Reserved> {

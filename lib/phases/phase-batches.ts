@@ -1,4 +1,4 @@
-import { Batcher } from '../postgres/batcher.js';
+import { senderOf, type StatementSender } from '../postgres/statement-sender.js';
 import type { PhaseEntry, PhaseStore, RecordedEntry } from './phase-store.js';
 import { throwWithoutValues } from './without-values.js';
 
@@ -13,16 +13,18 @@ const OVERHEAD = 300;
  * process: some begin while others end, and they travel together.
  */
 export class PhaseBatches {
-  private readonly entries: Batcher<PhaseEntry, RecordedEntry | undefined>;
+  private readonly entries: StatementSender<PhaseEntry, RecordedEntry | undefined>;
 
-  /** @param wait how long an entry waits for its statement to be sent, in milliseconds */
-  constructor(phases: PhaseStore, wait: number) {
-    this.entries = new Batcher((entries) => phases.record(entries).catch(throwWithoutValues), {
-      name: 'phases',
-      wait,
-      weigh,
-      concurrency: CONCURRENCY,
-    });
+  /**
+   * @param wait how long an entry waits for its statement to be sent, in milliseconds
+   * @param batching false: each phase sends its own statements
+   */
+  constructor(phases: PhaseStore, wait: number, batching = true) {
+    this.entries = senderOf(
+      batching,
+      (entries) => phases.record(entries).catch(throwWithoutValues),
+      { name: 'phases', wait, weigh, concurrency: CONCURRENCY },
+    );
   }
 
   /** Undefined: the lease is lost. */

@@ -44,7 +44,7 @@ describe('the page of options', () => {
 
   it('tells the defaults that hold', () => {
     const settings = new IdempotencySettings({ scope: 'global' });
-    const checked = new Set(['storeTimeout', 'shutdownTimeout', 'preparedStatements']);
+    const checked = new Set(['storeTimeout', 'shutdownTimeout', 'preparedStatements', 'batching']);
     for (const [name, cell] of tableOf(OPTIONS, 'option')) {
       if (!['dialect', 'header', 'specification', ...checked].includes(name!)) continue;
       expect([name, told(cell!)]).toEqual([name, settings[name as keyof IdempotencySettings]]);

@@ -12,6 +12,7 @@ const EXPECTED = [
   /^dist\/(cjs\/)?(lib|migrations)\/.+\.(js|js\.map|d\.ts)$/,
   /^(dist\/cjs\/)?package\.json$/,
   /^docs\/(?!\.vitepress\/|reference\/api\/).+\.(md|svg|png)$/,
+  /^docs\/observability\/(alerts\.yml|dashboard\.json)$/,
   /^bench\/(README\.md|results\/.+\.(md|svg))$/,
   /^(README\.md|CHANGELOG\.md|LICENSE)$/,
 ];

@@ -1,7 +1,8 @@
 // npm run bench                 everything, about five minutes
 // npm run bench -- --quick      the targets only, under 50 seconds; the last line is JSON
 // npm run bench -- --growth     large tables, duplicates, large bodies, several processes
-// npm run bench -- --against=main    this code beside the code of another commit, two minutes
+// npm run bench -- --against=main    this code beside the code of another commit, over two minutes
+//                 … --only=fresh,replay   those measures alone, with more rounds
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 import { parseArgs } from 'node:util';
 
@@ -14,6 +15,7 @@ const { values } = parseArgs({
     growth: { type: 'boolean', default: false },
     profile: { type: 'string' },
     against: { type: 'string' },
+    only: { type: 'string' },
   },
 });
 
@@ -25,7 +27,7 @@ if (values.growth) {
   await profile(values.profile);
 } else if (values.against !== undefined) {
   const { against } = await import('./against.mjs');
-  await against(values.against);
+  await against(values.against, values.only?.split(','));
 } else {
   const { compare } = await import('./compare.mjs');
   await compare({ quick: values.quick });

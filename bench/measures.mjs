@@ -83,12 +83,18 @@ const kept = [
 /**
  * Each measure of ours twice, for this code and for that of another commit.
  *
+ * @param {string[]} [only] such as `fresh`; all of them without it
  * @returns {Measure[]}
  */
-export function measuresBeforeAndAfter() {
+export function measuresBeforeAndAfter(only) {
+  const wanted = kept.filter(({ id }) => !only || only.includes(id.replace('ours.', '')));
+  if (wanted.length === 0) {
+    const names = kept.map(({ id }) => id.replace('ours.', ''));
+    throw new Error(`--only takes ${names.join(', ')}, separated by commas.`);
+  }
   return on(
     'fastify',
-    kept.flatMap((kind) => [kind, { ...kind, id: beforeOf(kind.id), contender: 'before' }]),
+    wanted.flatMap((kind) => [kind, { ...kind, id: beforeOf(kind.id), contender: 'before' }]),
   );
 }
 

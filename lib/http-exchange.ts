@@ -4,11 +4,12 @@ import type { Answer, AnswerToSend, ObservedAnswer } from './answers/answer.js';
 import type { IdempotentRoute } from './idempotency.routes.js';
 import type { Attempt } from './keys/attempt.js';
 import type { Decision } from './keys/decision.js';
-import { DecisionAnswers, type Asked } from './keys/decision-answers.js';
+import { DecisionAnswers } from './keys/decision-answers.js';
 import type { Recorded } from './keys/recorder.js';
 import { isIdempotent, isSafe } from './policy/http-methods.js';
+import type { ResolvedPolicy } from './policy/resolve-policy.js';
 import type { IncomingRequest } from './request/incoming-request.js';
-import { RequestReader, type KeyedRequest } from './request/request-reader.js';
+import { RequestReader, type KeyedRequest, type RoutedRequest } from './request/request-reader.js';
 import { answered } from './response/answered.js';
 import type { Client } from './response/client.js';
 import type { HandlerEnd } from './response/handler-end.js';
@@ -39,16 +40,14 @@ export class HttpExchanges {
 }
 
 /** One request and its response. */
-export class HttpExchange implements Asked {
+export class HttpExchange implements RoutedRequest {
   readonly observed: Observation;
-  /** Known once the request is identified. */
-  name: KeyedRequest | undefined;
 
   constructor(
     private readonly side: HttpExchanges,
     private readonly route: IdempotentRoute,
-    private readonly context: ExecutionContext,
-    private readonly request: IncomingRequest,
+    readonly context: ExecutionContext,
+    readonly request: IncomingRequest,
     private readonly response: unknown,
   ) {
     this.observed = new Observation(route.name);
@@ -63,31 +62,39 @@ export class HttpExchange implements Asked {
   }
 
   /** Scope, endpoint and fingerprint. */
-  async identify(key: string): Promise<KeyedRequest> {
-    const { request, context, route, observed } = this;
-    observed.begin();
-    const pattern = this.platform.routePattern(request);
-    const routed = { ...route, request, pattern, context, observed };
-    this.name = await this.side.reader.identify(key, routed);
-    return this.name;
+  identify(key: string): Promise<KeyedRequest> {
+    this.observed.begin();
+    return this.side.reader.identify(key, this);
+  }
+
+  get pattern(): string {
+    return this.platform.routePattern(this.request);
+  }
+
+  get policy(): ResolvedPolicy {
+    return this.route.policy;
+  }
+
+  get ofHost(): boolean {
+    return this.route.ofHost;
   }
 
   /** Who waits for the answer, for those that wait for another attempt. */
   get client(): Client | undefined {
-    const waits = this.route.policy.onInProgress === 'wait';
+    const waits = this.policy.onInProgress === 'wait';
     return waits ? this.platform.client(this.response) : undefined;
   }
 
   /** Sends what a request gets that does not run. */
   answer(decision: Exclude<Decision, { kind: 'run' }>): Observable<unknown> {
-    const answer = this.side.answers.to(decision, this);
+    const answer = this.side.answers.to(decision, this.observed);
     this.observed.answered(outcomeOf(decision));
     return this.send(answer);
   }
 
   /** Sends what an error of ours means; one of the application's own is thrown again. */
   refuse(error: unknown): Observable<unknown> {
-    const answer = this.side.answers.toError(error, this);
+    const answer = this.side.answers.toError(error, this.observed);
     this.observed.answered(answer ? 'refused' : 'failed');
     if (!answer) throw error;
     return this.send(answer);
@@ -95,7 +102,7 @@ export class HttpExchange implements Asked {
 
   /** Holds back whatever the application answers, until `record` says what is to be sent. */
   hold(handlerEnd: HandlerEnd, record: (observed: ObservedAnswer) => Promise<AnswerToSend>): void {
-    const { maxResponseBytes: maxBytes } = this.route.policy;
+    const { maxResponseBytes: maxBytes } = this.policy;
     this.platform.hold(this.request, this.response, { maxBytes, handlerEnd, record });
   }
 
@@ -105,7 +112,7 @@ export class HttpExchange implements Asked {
   }
 
   insteadOfUnrecorded(error: unknown): AnswerToSend {
-    const answer = this.side.answers.insteadOfUnrecorded(error, this);
+    const answer = this.side.answers.insteadOfUnrecorded(error, this.observed);
     this.observed.answered('refused');
     return answer;
   }

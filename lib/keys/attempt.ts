@@ -7,6 +7,18 @@ import { publish } from '../telemetry/publish.js';
 import type { Reservation } from './key-store.js';
 import type { Lease } from './lease-store.js';
 
+/** What an attempt finds on record when it begins. */
+export interface AttemptRow {
+  id: string;
+  number: number;
+  recoveryPoint: string;
+  resumeAttempts: number;
+  recorded: readonly PhaseRecord[];
+  /** The attempt before it gave no sign of life. */
+  died?: boolean;
+  byWorker?: boolean;
+}
+
 /** One run of one key by this process: what it knows about itself, from reservation to recording. */
 export class Attempt implements Lease {
   readonly id: string;
@@ -58,16 +70,7 @@ export class Attempt implements Lease {
   constructor(
     reservation: Pick<Reservation, 'scope' | 'endpoint' | 'key' | 'owner' | 'lease' | 'observed'>,
     policy: ResolvedPolicy,
-    row: {
-      id: string;
-      number: number;
-      recoveryPoint: string;
-      resumeAttempts: number;
-      recorded: readonly PhaseRecord[];
-      /** The attempt before it gave no sign of life. */
-      died?: boolean;
-      byWorker?: boolean;
-    },
+    row: AttemptRow,
   ) {
     this.id = row.id;
     this.scope = reservation.scope;

@@ -4,7 +4,6 @@ import type { Answer, AnswerToSend } from '../answers/answer.js';
 import type { IdempotencyProblem } from '../answers/problems.js';
 import { renderProblem, type Voice } from '../answers/render-problem.js';
 import { finalHeaders, replayOf } from '../answers/replay.js';
-import type { KeyName } from '../schema/key-name.js';
 import { errorFrames, errorLine } from '../telemetry/error-line.js';
 import type { Observation } from '../telemetry/observation.js';
 import type { Attempt } from './attempt.js';
@@ -12,13 +11,6 @@ import type { Decision } from './decision.js';
 import type { Recorded } from './recorder.js';
 import { RefusalLog } from './refusal-log.js';
 import { problemOf, refusalOf, storeUnavailable } from './refusal.js';
-
-/** The request that is answered. */
-export interface Asked {
-  observed: Observation;
-  /** Undefined where it was refused before its key was known. */
-  name: KeyName | undefined;
-}
 
 /** What a client gets for each decision and each outcome, in the dialect of the application. */
 export class DecisionAnswers {
@@ -30,21 +22,21 @@ export class DecisionAnswers {
     private readonly locationOf: (id: string) => string | undefined,
   ) {}
 
-  to(decision: Exclude<Decision, { kind: 'run' }>, asked: Asked): Answer {
+  to(decision: Exclude<Decision, { kind: 'run' }>, observed: Observation): Answer {
     switch (decision.kind) {
       case 'replay':
         return replayOf(decision, this.voice.dialect);
       case 'accepted':
         return acceptedAnswer(decision, this.locationOf(decision.id));
       default:
-        return this.refuse(refusalOf(decision), undefined, asked);
+        return this.refuse(refusalOf(decision), undefined, observed);
     }
   }
 
   /** Undefined where the error is the application's own. */
-  toError(error: unknown, asked: Asked): Answer | undefined {
+  toError(error: unknown, observed: Observation): Answer | undefined {
     const problem = problemOf(error);
-    return problem && this.refuse(problem, error, asked);
+    return problem && this.refuse(problem, error, observed);
   }
 
   /** The attempt's outcome is on record. */
@@ -58,14 +50,14 @@ export class DecisionAnswers {
   }
 
   /** The attempt's outcome could not be recorded, so its answer must not leave. */
-  insteadOfUnrecorded(error: unknown, asked: Asked): AnswerToSend {
+  insteadOfUnrecorded(error: unknown, observed: Observation): AnswerToSend {
     const problem = problemOf(error) ?? unrecorded(error);
-    return { kind: 'replace', answer: this.refuse(problem, error, asked) };
+    return { kind: 'replace', answer: this.refuse(problem, error, observed) };
   }
 
-  private refuse(problem: IdempotencyProblem, cause: unknown, asked: Asked): Answer {
-    asked.observed.refused(problem.code, asked.name);
-    this.log.note(problem, cause, asked.observed.route, asked.name?.scope);
+  private refuse(problem: IdempotencyProblem, cause: unknown, observed: Observation): Answer {
+    observed.refused(problem.code);
+    this.log.note(problem, cause, observed.route, observed.name?.scope);
     return renderProblem(problem, this.voice);
   }
 }

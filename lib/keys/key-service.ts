@@ -31,7 +31,7 @@ export class KeyService {
     client: Client | undefined,
   ): Promise<Decision> {
     const decision =
-      (await this.replays.decide(request, policy)) ??
+      this.replays.decide(request, policy) ??
       (await this.reservations.reserve(request, policy, client));
     const { route } = request.observed;
     if (decision.kind === 'replay') publish('replayed', () => ({ ...ofKey(request), route }));

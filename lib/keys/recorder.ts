@@ -127,8 +127,12 @@ export function outcomeOf(
     return open(attempt, attempt.doubt.repeatable ? 'failed_retryable' : 'unknown', 'in_doubt');
   }
   if (attempt.policy.isFinal({ status, error: attempt.error })) {
+    const { scope, endpoint, key, owner } = attempt;
     return {
-      ...nameOfAttempt(attempt),
+      scope,
+      endpoint,
+      key,
+      owner,
       status: 'completed',
       responseStatus: status,
       responseHeaders: pickHeaders(observed.headers),
@@ -144,17 +148,17 @@ export function outcomeOf(
   return open(attempt, unknown ? 'unknown' : retryable, `http_${status}`);
 }
 
-function nameOfAttempt({ scope, endpoint, key, owner }: Attempt) {
-  return { scope, endpoint, key, owner };
-}
-
 function open(
   attempt: Attempt,
   status: 'failed_retryable' | 'performed' | 'unknown',
   errorCode: ErrorCode,
 ): KeyOutcome {
+  const { scope, endpoint, key, owner } = attempt;
   return {
-    ...nameOfAttempt(attempt),
+    scope,
+    endpoint,
+    key,
+    owner,
     status,
     responseStatus: null,
     responseHeaders: null,

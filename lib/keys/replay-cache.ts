@@ -2,13 +2,12 @@ import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import { nameOf, type KeyName } from '../schema/key-name.js';
 import { decide, isDecision, type Decision } from './decision.js';
-import { endOfTurn } from './end-of-turn.js';
 import type { FoundKey } from './key-store.js';
 
 /** Answers a burst of retries of a finished key without reading the key each time. */
 export abstract class ReplayCache {
   /** Undefined: the database has to be asked. */
-  abstract decide(request: KeyedRequest, policy: ResolvedPolicy): Promise<Decision | undefined>;
+  abstract decide(request: KeyedRequest, policy: ResolvedPolicy): Decision | undefined;
 
   /** @param asOf when the statement was sent that read the key, by performance.now() */
   abstract keep(name: KeyName, key: FoundKey, asOf: number): void;
@@ -21,7 +20,7 @@ export abstract class ReplayCache {
 
 /** The plain one: each retry reads its key. */
 export class NoReplayCache extends ReplayCache {
-  override async decide(): Promise<undefined> {}
+  override decide(): undefined {}
   override keep(): void {}
   override clear(): void {}
   override close(): void {}
@@ -69,15 +68,7 @@ export class MemoryReplayCache extends ReplayCache {
     return this.kept.size;
   }
 
-  /**
-   * Requests that came together are decided together, and their answers leave
-   * together: the machine is spared from switching to each client and back.
-   */
-  override async decide(
-    request: KeyedRequest,
-    policy: ResolvedPolicy,
-  ): Promise<Decision | undefined> {
-    await endOfTurn();
+  override decide(request: KeyedRequest, policy: ResolvedPolicy): Decision | undefined {
     const key = this.find(request);
     if (!key) return undefined;
     const { fingerprint } = request;

@@ -7,7 +7,7 @@ import type { RecordedPhases } from './recorded-phases.js';
 import { keyTime } from '../request/key-time.js';
 import type { Client } from '../response/client.js';
 import { storeUnavailable } from './refusal.js';
-import { Attempt } from './attempt.js';
+import { Attempt, type AttemptRow } from './attempt.js';
 import { isConnectionLoss } from '../postgres/database-errors.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
@@ -93,7 +93,7 @@ export class Reservations {
         const asOf = performance.now();
         const result = await this.take(asker, () => this.batches.reserve(reservation));
         if (result.kind === 'reserved') {
-          decision = run(asker, { id: result.id, ...FIRST_ATTEMPT }, NO_PHASES);
+          decision = run(asker, firstRun(result.id));
         } else if (result.kind === 'found') {
           const { key } = result;
           if (key.status === 'completed') this.replays.keep(reservation, key, asOf);
@@ -141,7 +141,7 @@ export class Reservations {
 
   private async goOn(key: FoundKey, asker: Asker): Promise<Decision> {
     const phases = key.attempt > 1 ? await this.phases.of(key) : NO_PHASES;
-    return run(asker, { ...key, number: key.attempt }, phases);
+    return run(asker, { ...key, number: key.attempt, recorded: phases });
   }
 
   private async resume(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
@@ -160,9 +160,9 @@ export class Reservations {
     const taken = await this.take(asker, () => this.transitions.takeOver(key, owner, lease));
     if (taken === 'locked') return this.locked(key, asker);
     if (taken === 'changed' && key.traceparent) reservation.observed.span?.link(key.traceparent);
-    return taken === 'changed'
-      ? run(asker, { ...key, number: key.attempt + 1, died: key.status === 'in_progress' }, phases)
-      : undefined;
+    if (taken !== 'changed') return undefined;
+    const died = key.status === 'in_progress';
+    return run(asker, { ...key, number: key.attempt + 1, died, recorded: phases });
   }
 
   /** A worker died with it. Another one goes on; the client has nothing to do but to ask. */
@@ -248,12 +248,12 @@ function inProgress({ id, runningFor }: FoundKey, policy: ResolvedPolicy): Decis
 }
 
 const NO_PHASES: readonly PhaseRecord[] = [];
-const FIRST_ATTEMPT = { number: 1, recoveryPoint: 'started', resumeAttempts: 0 };
 
-function run(
-  { reservation, policy }: Asker,
-  row: Omit<ConstructorParameters<typeof Attempt>[2], 'recorded'>,
-  recorded: readonly PhaseRecord[],
-): Decision {
-  return { kind: 'run', attempt: new Attempt(reservation, policy, { ...row, recorded }) };
+/** A new key, as its first attempt finds it. */
+function firstRun(id: string): AttemptRow {
+  return { id, number: 1, recoveryPoint: 'started', resumeAttempts: 0, recorded: NO_PHASES };
+}
+
+function run({ reservation, policy }: Asker, row: AttemptRow): Decision {
+  return { kind: 'run', attempt: new Attempt(reservation, policy, row) };
 }

@@ -1,7 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyName } from '../schema/key-name.js';
-import { customFingerprint, fingerprint, type FingerprintInput } from './fingerprint.js';
+import { endOfTurn } from './end-of-turn.js';
+import { customFingerprint, fingerprint } from './fingerprint.js';
 import { describeRequest, routeOnHost, type IncomingRequest } from './incoming-request.js';
 import { keptRequest, pathOf, type RequestSummary } from './kept-request.js';
 import { keyMissing, readKey } from './key-header.js';
@@ -18,14 +19,14 @@ export interface KeyedRequest extends KeyName {
 
 /** A request as its route sees it. */
 export interface RoutedRequest {
-  request: IncomingRequest;
+  readonly request: IncomingRequest;
+  readonly context: ExecutionContext;
+  readonly observed: Observation;
   /** The pattern of the matched route, such as `/rides/:id/tips`. */
-  pattern: string;
+  readonly pattern: string;
   /** Its controller is for certain hosts, so the host is part of the route. */
-  ofHost: boolean;
-  policy: ResolvedPolicy;
-  context: ExecutionContext;
-  observed: Observation;
+  readonly ofHost: boolean;
+  readonly policy: ResolvedPolicy;
 }
 
 /** Reads from a request what its key is about. */
@@ -44,15 +45,22 @@ export class RequestReader {
 
   /** Before the handler sees the request, which it may change. */
   async identify(key: string, routed: RoutedRequest): Promise<KeyedRequest> {
-    const { request, pattern, ofHost, policy, context, observed } = routed;
-    const scope = await this.scopes.read(request, context);
-    const described = describeRequest(request, ofHost ? routeOnHost(request, pattern) : pattern);
+    await endOfTurn();
+    const { request, context, observed, pattern, policy } = routed;
+    const read = this.scopes.read(request, context);
+    const scope = typeof read === 'string' ? read : await read;
+    const described = describeRequest(
+      request,
+      routed.ofHost ? routeOnHost(request, pattern) : pattern,
+    );
     const { method, route, url } = described;
-    return {
+    const keyed: KeyedRequest = {
       scope,
       endpoint: policy.keyspace === 'endpoint' ? `${method} ${route}` : '',
       key,
-      fingerprint: await fingerprintOf(described, routed),
+      fingerprint: policy.fingerprint
+        ? customFingerprint(described, await policy.fingerprint(request, context))
+        : fingerprint(described),
       observed,
       summarise: () => ({
         method,
@@ -61,13 +69,7 @@ export class RequestReader {
         kept: keptRequest(policy.keepRequest, request),
       }),
     };
+    observed.name = keyed;
+    return keyed;
   }
-}
-
-async function fingerprintOf(
-  described: FingerprintInput,
-  { policy, request, context }: RoutedRequest,
-): Promise<Buffer> {
-  if (!policy.fingerprint) return fingerprint(described);
-  return customFingerprint(described, await policy.fingerprint(request, context));
 }

@@ -9,6 +9,8 @@ type KeyName = Record<'scope' | 'endpoint' | 'key', string>;
 export class Observation {
   private readonly startedAt = isObserved('answered') ? performance.now() : undefined;
   private code: string | undefined;
+  /** Known once the request is identified. */
+  name: KeyName | undefined;
 
   constructor(
     /** Controller and method, or the operation's name where a worker runs it. */
@@ -30,10 +32,10 @@ export class Observation {
     return this.span ? this.span.run(work) : work();
   }
 
-  /** @param name undefined where the request was refused before its key was known */
-  refused(code: string, name: KeyName | undefined): void {
+  refused(code: string): void {
     this.code = code;
-    publish('refused', () => ({ ...(name && ofKey(name)), route: this.route, code }));
+    const { route, name } = this;
+    publish('refused', () => ({ ...(name && ofKey(name)), route, code }));
   }
 
   answered(outcome: RequestOutcome): void {

@@ -7,6 +7,7 @@
  * @property {string} file in contenders/
  * @property {import('./setup/places.mjs').Place} place whose packages it uses
  * @property {'postgres' | 'redis'} [needs]
+ * @property {'metrics' | 'traces'} [telemetry] what OpenTelemetry gets; with traces, metrics as well
  */
 
 /** @satisfies {Record<string, Contender>} */
@@ -15,6 +16,9 @@ export const contenders = /** @type {const} */ ({
   bareNest10: { file: 'bare', place: 'nodeIdempotency' },
   ours: { file: 'ours', place: 'root', needs: 'postgres' },
   before: { file: 'ours', place: 'before', needs: 'postgres' },
+  eventless: { file: 'ours', place: 'eventless', needs: 'postgres' },
+  metered: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'metrics' },
+  traced: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'traces' },
   trips: { file: 'trips', place: 'root', needs: 'postgres' },
   handWritten: { file: 'hand-written', place: 'root', needs: 'postgres' },
   redisPeer: { file: 'node-idempotency', place: 'nodeIdempotency', needs: 'redis' },

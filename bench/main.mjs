@@ -3,6 +3,7 @@
 // npm run bench -- --growth     large tables, duplicates, large bodies, several processes
 // npm run bench -- --against=main    this code beside the code of another commit, over two minutes
 //                 … --only=fresh,replay   those measures alone, with more rounds
+// npm run bench -- --observed    what events, metrics and traces cost, over two minutes
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 import { parseArgs } from 'node:util';
 
@@ -16,8 +17,11 @@ const { values } = parseArgs({
     profile: { type: 'string' },
     against: { type: 'string' },
     only: { type: 'string' },
+    observed: { type: 'boolean', default: false },
   },
 });
+
+const only = values.only?.split(',');
 
 if (values.growth) {
   const { growth } = await import('./growth.mjs');
@@ -27,7 +31,10 @@ if (values.growth) {
   await profile(values.profile);
 } else if (values.against !== undefined) {
   const { against } = await import('./against.mjs');
-  await against(values.against, values.only?.split(','));
+  await against(values.against, only);
+} else if (values.observed) {
+  const { observed } = await import('./observed.mjs');
+  await observed(only);
 } else {
   const { compare } = await import('./compare.mjs');
   await compare({ quick: values.quick });

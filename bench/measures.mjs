@@ -81,26 +81,16 @@ const kept = [
 ];
 
 /**
- * Each measure of ours twice, for this code and for that of another commit.
- *
  * @param {string[]} [only] such as `fresh`; all of them without it
- * @returns {Measure[]}
+ * @returns {Kind[]}
  */
-export function measuresBeforeAndAfter(only) {
-  const wanted = kept.filter(({ id }) => !only || only.includes(id.replace('ours.', '')));
+export function keptOf(only) {
+  const shortName = (/** @type {Kind} */ { id }) => id.replace('ours.', '');
+  const wanted = kept.filter((kind) => !only || only.includes(shortName(kind)));
   if (wanted.length === 0) {
-    const names = kept.map(({ id }) => id.replace('ours.', ''));
-    throw new Error(`--only takes ${names.join(', ')}, separated by commas.`);
+    throw new Error(`--only takes ${kept.map(shortName).join(', ')}, separated by commas.`);
   }
-  return on(
-    'fastify',
-    wanted.flatMap((kind) => [kind, { ...kind, id: beforeOf(kind.id), contender: 'before' }]),
-  );
-}
-
-/** @param {string} id of a measure of ours */
-export function beforeOf(id) {
-  return id.replace('ours.', 'before.');
+  return wanted;
 }
 
 /**

@@ -67,6 +67,7 @@ class PaymentsController {
       migrationsRun: true,
     }),
     IdempotencyModule.forRoot({ scope: 'global' }),
+    ...(process.env.BENCH_TELEMETRY ? [(await import('./telemetry.js')).telemetry()] : []),
   ],
   controllers: [PaymentsController],
 })

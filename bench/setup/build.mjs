@@ -18,7 +18,16 @@ import { places } from './places.mjs';
  */
 export function buildFolder(place) {
   const builds = join(places[place], 'node_modules', '.cache', 'bench', String(process.pid));
-  return place === 'before' ? join(builds, 'before') : builds;
+  return isVariant(place) ? join(builds, place) : builds;
+}
+
+/**
+ * Another form of the library than the one that lies in the root.
+ *
+ * @param {import('./places.mjs').Place} place
+ */
+function isVariant(place) {
+  return place === 'before' || place === 'eventless';
 }
 
 /**
@@ -30,12 +39,13 @@ export async function build(wanted, ref) {
   for (const place of wanted) {
     const target = buildFolder(place);
     process.once('exit', () => rmSync(target, { recursive: true, force: true }));
-    if (place !== 'before') await removeAbandoned(dirname(target));
+    if (!isVariant(place)) await removeAbandoned(dirname(target));
     await compile(join(places.bench, 'contenders'), join(target, 'contenders'), options);
-    if (place === 'root' || place === 'before') {
-      const sources = place === 'root' ? places.root : await checkOut(String(ref), target);
+    if (place === 'root' || isVariant(place)) {
+      const sources = place === 'before' ? await checkOut(String(ref), target) : places.root;
       await compile(join(sources, 'lib'), join(target, 'lib'), options);
       await compile(join(sources, 'migrations'), join(target, 'migrations'), options);
+      if (place === 'eventless') await removeEvents(join(target, 'lib', 'telemetry'));
     }
     await writeFile(join(target, 'package.json'), JSON.stringify(await manifest(place)));
   }
@@ -56,6 +66,26 @@ async function checkOut(ref, target) {
 }
 
 /**
+ * Empties what publishes events and begins spans.
+ *
+ * @param {string} telemetry
+ */
+async function removeEvents(telemetry) {
+  for (const [file, names] of /** @type {const} */ ([
+    ['publish.js', ['publish', 'isObserved']],
+    ['tracing.js', ['startSpan', 'currentTraceparent']],
+  ])) {
+    let source = await readFile(join(telemetry, file), 'utf8');
+    for (const name of names) {
+      const declared = `export function ${name}(`;
+      if (!source.includes(declared)) throw new Error(`${file} has no function ${name}.`);
+      source = source.replace(declared, `export function ${name}() {}\nfunction ${name}Before(`);
+    }
+    await writeFile(join(telemetry, file), source);
+  }
+}
+
+/**
  * What killed runs have left behind.
  *
  * @param {string} builds
@@ -72,7 +102,7 @@ async function removeAbandoned(builds) {
  * @param {import('./places.mjs').Place} place
  */
 async function manifest(place) {
-  if (place !== 'root' && place !== 'before') return { type: 'module' };
+  if (place !== 'root' && !isVariant(place)) return { type: 'module' };
   const own = await readFile(join(places.root, 'package.json'), 'utf8');
   const { name, type, exports } = JSON.parse(own.replaceAll('./dist/', './'));
   return { name, type, exports };

@@ -10,6 +10,8 @@ export const places = {
   bench: fileURLToPath(bench),
   /** The packages of the root, and the library as it was at another commit. */
   before: fileURLToPath(new URL('../', bench)),
+  /** The packages of the root, and the library without its events and spans. */
+  eventless: fileURLToPath(new URL('../', bench)),
   /** @node-idempotency/nestjs with its Nest 10. */
   nodeIdempotency: fileURLToPath(new URL('peers/node-idempotency/', bench)),
 };

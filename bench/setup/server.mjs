@@ -44,7 +44,10 @@ export class Server {
    * @param {string} [options.redisUrl]
    * @param {string[]} [options.execArgv]
    */
-  static async start({ place, file }, { platform, databaseUrl, redisUrl, execArgv = [] }) {
+  static async start(
+    { place, file, telemetry },
+    { platform, databaseUrl, redisUrl, execArgv = [] },
+  ) {
     const child = fork(join(buildFolder(place), 'contenders', `${file}.js`), {
       execArgv,
       env: {
@@ -53,6 +56,7 @@ export class Server {
         BENCH_PLATFORM: platform,
         BENCH_DATABASE_URL: databaseUrl ?? '',
         BENCH_REDIS_URL: redisUrl ?? '',
+        BENCH_TELEMETRY: telemetry ?? '',
       },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

@@ -17,7 +17,7 @@ import { fromJson, toJson } from '../schema/json.js';
 import { LeaseLostError, OutcomeUnknownError, type StopReason } from '../policy/phase-errors.js';
 import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
-import { runningPhase } from './running-phase.js';
+import { runningPhase, type RunningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { Intent } from './phase-store.js';
 import { isDefinite, rejectionFrom, rejectionOf } from './rejection.js';
@@ -138,7 +138,7 @@ export class ForeignRun<R, T> {
 
   private async call(): Promise<{ result: R } | { error: unknown }> {
     const { attempt, name, journal } = this.place;
-    const scope = { journal, name, kind: 'foreign', requests: 0 } as const;
+    const scope: RunningPhase = { journal, name, kind: 'foreign', requests: 0 };
     const effect = {
       idempotencyKey: this.effectKey,
       request: fromJson(this.earlier ? this.earlier.request : this.request),
@@ -151,7 +151,7 @@ export class ForeignRun<R, T> {
           () => this.describeCall(),
           async () => this.phase.call(effect),
         );
-      return { result: await runningPhase.run({ ...scope }, call) };
+      return { result: await runningPhase.run(scope, call) };
     } catch (error) {
       return { error };
     }
@@ -294,9 +294,9 @@ export class ForeignRun<R, T> {
       : error;
   }
 
-  private async reach(step: FaultStep): Promise<void> {
+  private reach(step: FaultStep): void | Promise<void> {
     const { attempt, name } = this.place;
-    if (attempt) await faultPoint(step, attempt, { name, effectKey: this.effectKey });
+    if (attempt) return faultPoint(step, attempt, { name, effectKey: this.effectKey });
   }
 
   private stop(why: StopReason): void {

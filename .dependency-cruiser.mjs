@@ -14,6 +14,7 @@ export const ROOMS = [
   'response',
   'keys',
   'phases',
+  'calls',
   'resolution',
   'background',
   'outbox',

@@ -2,6 +2,8 @@ import type { Provider } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { backgroundProviders } from './background.providers.js';
 import { Maintenance } from './background/maintenance.js';
+import { CallRunner } from './calls/call-runner.js';
+import { Idempotency } from './calls/idempotency.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
@@ -79,6 +81,13 @@ export const providers: Provider[] = [
     inject: [IdempotencySettings, TransactionWatch],
   },
   HttpExchanges,
+  CallRunner,
+  {
+    provide: Idempotency,
+    useFactory: (runner: CallRunner, settings: IdempotencySettings) =>
+      new Idempotency(runner, (own, where) => settings.callPolicy(own, where)),
+    inject: [CallRunner, IdempotencySettings],
+  },
   KeyService,
   KeyStore,
   KeyTransitions,
@@ -189,6 +198,7 @@ export const providers: Provider[] = [
 
 export const exported = [
   AtomicPhase,
+  Idempotency,
   Outbox,
   IdempotencyOperator,
   IdempotencyHealthIndicator,

@@ -6,8 +6,19 @@ import type { IdempotencyPolicy } from './policy/policy.js';
 import type { ScopeOption } from './request/scope.js';
 import type { DescribeScope } from './telemetry/key-labels.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
-import { checkLease, resolvePolicy, timerMilliseconds } from './policy/resolve-policy.js';
-import { EXTRA_NAMES, OPTION_NAMES, REPLAY_CACHE_NAMES } from './option-names.js';
+import {
+  checkLease,
+  resolvePolicy,
+  timerMilliseconds,
+  type ResolvedPolicy,
+} from './policy/resolve-policy.js';
+import type { CallPolicy } from './calls/idempotency.js';
+import {
+  CALL_POLICY_NAMES,
+  EXTRA_NAMES,
+  OPTION_NAMES,
+  REPLAY_CACHE_NAMES,
+} from './option-names.js';
 import { resolveOutbox, type OutboxSettings } from './outbox/outbox.settings.js';
 import { UsageGuard } from './phases/usage-guard.js';
 import type { Dialect } from './answers/dialect.js';
@@ -137,6 +148,21 @@ export class IdempotencySettings {
     checkLease(WHERE, 'lease', lease, this.storeTimeout);
     checkLease(WHERE, 'outbox.lease', this.outbox.lease, this.storeTimeout);
   }
+
+  callPolicy(own: CallPolicy, where: string): ResolvedPolicy {
+    refuseUnknownNames(where, own, CALL_POLICY_NAMES);
+    const policy = resolvePolicy(this.dialect, [forCalls(this.policy), own], where);
+    checkLease(where, 'lease', policy.lease, this.storeTimeout);
+    return policy;
+  }
+}
+
+/** What the module says of every request, as far as a call that is none can follow it. */
+function forCalls(policy: IdempotencyPolicy): IdempotencyPolicy {
+  const common = Object.entries(policy).filter(
+    ([name, value]) => Object.hasOwn(CALL_POLICY_NAMES, name) && value !== 'accept',
+  );
+  return Object.fromEntries(common);
 }
 
 /** Clients' developers are sent there, and each problem has its own place on the page. */

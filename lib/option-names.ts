@@ -1,3 +1,4 @@
+import type { CallPolicy } from './calls/idempotency.js';
 import type { IdempotencyModuleExtras, IdempotencyModuleOptions } from './idempotency.options.js';
 import { POLICY_NAMES } from './policy/policy.js';
 import type { Names } from './policy/unknown-names.js';
@@ -40,6 +41,23 @@ export const ASYNC_NAMES = {
   useExisting: true,
   provideInjectionTokensFrom: true,
 };
+
+/** What a call that is no request may say for itself. */
+export const CALL_POLICY_NAMES = {
+  phased: true,
+  retention: true,
+  lease: true,
+  maxRunTime: true,
+  onInProgress: true,
+  waitFor: true,
+  onMismatch: true,
+  onAbandoned: true,
+  onServerError: true,
+  onExpired: true,
+  staleKeys: true,
+  isFinal: true,
+  maxResponseBytes: true,
+} satisfies Names<CallPolicy>;
 
 export const REPLAY_CACHE_NAMES = { ttl: true, maxBytes: true } satisfies Names<
   Exclude<IdempotencyModuleOptions['replayCache'], false | undefined>

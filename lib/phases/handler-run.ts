@@ -43,12 +43,20 @@ export class HandlerRun {
     });
   }
 
+  /** Runs a plain function. When this settles, nothing that it began is at work any more. */
+  async call<T>(work: () => T | Promise<T>): Promise<T> {
+    try {
+      return await this.inContext(async () => work());
+    } finally {
+      await closePhases(this.context);
+    }
+  }
+
   /** In the request's context, and in its span. */
-  private inContext(work: () => void): void {
+  private inContext<T>(work: () => T): T {
     const { observed } = this.context.attempt ?? {};
     const run = () => requestContext.run(this.context, work);
-    if (observed) observed.run(run);
-    else run();
+    return observed ? observed.run(run) : run();
   }
 
   private ended(error?: unknown): void {

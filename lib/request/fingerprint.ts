@@ -39,7 +39,10 @@ export function fingerprint(input: FingerprintInput): Buffer {
 }
 
 /** The same for a route with a `fingerprint` option, whose value replaces query, media type and body. */
-export function customFingerprint(input: FingerprintInput, custom: unknown): Buffer {
+export function customFingerprint(
+  input: Pick<FingerprintInput, 'method' | 'route' | 'params'>,
+  custom: unknown,
+): Buffer {
   return digest([
     VERSION,
     'custom',

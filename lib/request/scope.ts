@@ -53,17 +53,23 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 function accept(returned: unknown, context: ExecutionContext, cure: string): string {
+  return scopeOf(returned, (fault) => {
+    logger.error(
+      `The scope option returned ${fault} for ${context.getClass().name}.${context.getHandler().name}, so the request was refused: ` +
+        `without a scope one caller could receive the answer of another. ${cure}`,
+    );
+    throw new IdempotencyProblem(
+      'scope_missing',
+      'The server could not tell whose Idempotency-Key this is, so it did not process the request.',
+    );
+  });
+}
+
+/** A value as a scope. @param refuse gets why it cannot be one */
+export function scopeOf(returned: unknown, refuse: (fault: string) => never): string {
   const value = isNumericId(returned) ? String(returned) : returned;
   const fault = faultOf(value);
-  if (fault === undefined) return value as string;
-  logger.error(
-    `The scope option returned ${fault} for ${context.getClass().name}.${context.getHandler().name}, so the request was refused: ` +
-      `without a scope one caller could receive the answer of another. ${cure}`,
-  );
-  throw new IdempotencyProblem(
-    'scope_missing',
-    'The server could not tell whose Idempotency-Key this is, so it did not process the request.',
-  );
+  return fault === undefined ? (value as string) : refuse(fault);
 }
 
 /**

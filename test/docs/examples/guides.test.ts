@@ -9,6 +9,8 @@ import { startIdempotentApp, type IdempotentApp } from '../../support/idempotent
 import { forEachPlatform } from '../../support/platforms.js';
 import { Bank } from './bank.js';
 import { errorEnvelope } from './error-envelope.js';
+import { InvoicesService } from './invoices.service.js';
+import { PayoutProcessor } from './payout.processor.js';
 import { PayoutsService } from './payouts.service.js';
 import { StripePayments } from './stripe-payments.js';
 import { TransferReconciler } from './transfer.reconciler.js';
@@ -92,6 +94,8 @@ forEachPlatform('The examples of the guides', (platform) => {
       controllers: [MoneyController],
       providers: [
         PayoutsService,
+        InvoicesService,
+        PayoutProcessor,
         StripePayments,
         TransferReconciler,
         { provide: Bank, useValue: bank },
@@ -136,6 +140,28 @@ forEachPlatform('The examples of the guides', (platform) => {
     expect([first.status, retry.status]).toEqual([402, 402]);
     expect(retry.headers.get('idempotent-replayed')).toBe('true');
     expect(retry.body).toEqual(first.body);
+  });
+
+  it('closes a day once, whoever calls', async () => {
+    await app.database.query('CREATE TABLE IF NOT EXISTS invoices (id serial, day text)');
+    const invoices = app.app.get(InvoicesService);
+    const closed = await Promise.allSettled([
+      invoices.closeDay('2026-11-17'),
+      invoices.closeDay('2026-11-17'),
+    ]);
+    expect(closed.map(({ status }) => status)).toContain('fulfilled');
+    expect(await invoices.closeDay('2026-11-17')).toEqual({ day: '2026-11-17', count: 1 });
+    expect(await app.database.query('SELECT day FROM invoices')).toEqual([{ day: '2026-11-17' }]);
+    await app.database.query('DROP TABLE invoices');
+  });
+
+  it('processes a job of a queue once', async () => {
+    const processor = app.app.get(PayoutProcessor);
+    const job = { id: 'job-1', data: { account: 'acme', amount: 100 } };
+    expect(await processor.process(job)).toEqual({ paid: 100 });
+    expect(await processor.process(job)).toEqual({ paid: 100 });
+    const other = { ...job, data: { account: 'acme', amount: 200 } };
+    await expect(processor.process(other)).rejects.toMatchObject({ code: 'key_reused' });
   });
 
   it('answers in the envelope of the API', async () => {

@@ -13,6 +13,7 @@ export const ROOMS = [
   'request',
   'response',
   'keys',
+  'coverage',
   'phases',
   'calls',
   'resolution',
@@ -20,6 +21,7 @@ export const ROOMS = [
   'outbox',
   'operator',
   '(root)',
+  'cli',
   'opentelemetry',
   'testing',
 ];

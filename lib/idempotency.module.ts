@@ -16,6 +16,7 @@ import { Operations } from './phases/resumable.js';
 import { statusController } from './background/status.controller.js';
 import { StatusStreams } from './background/status-streams.js';
 import { checkStatusOptions } from './background/status.options.js';
+import { IdempotencyCoverage } from './coverage/idempotency-coverage.js';
 import { dataSourceProvider, entityModule } from './data-source.providers.js';
 import { refuseOtherCopies } from './copies.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
@@ -72,6 +73,7 @@ export class IdempotencyModule
     private readonly settings: IdempotencySettings,
     private readonly database: Database,
     private readonly routes: IdempotentRoutes,
+    private readonly coverage: IdempotencyCoverage,
     private readonly http: HttpPlatformHost,
     private readonly outerInterceptors: OuterInterceptors,
     private readonly leases: LeaseKeeper,
@@ -115,6 +117,7 @@ export class IdempotencyModule
     this.database.open();
     await checkSchema(this.dataSource, this.database, this.schema);
     this.routes.explore();
+    this.coverage.check(this.settings.coverage);
     this.reconcilers.explore();
     this.operations.explore();
     this.outboxHandlers.explore(this.settings.outbox.transport?.topics);

@@ -1,5 +1,6 @@
 import type { CanActivate, Type } from '@nestjs/common';
 import type { Dialect } from './answers/dialect.js';
+import type { CoverageMode } from './coverage/idempotency-coverage.js';
 import type { MaintenanceOptions } from './background/maintenance.options.js';
 import type { OperatorPageOptions } from './operator/page/page.options.js';
 import type { OutboxOptions } from './outbox/outbox.options.js';
@@ -38,6 +39,13 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
    * @default none; problem documents link to the IETF draft
    */
   specification?: string;
+
+  /**
+   * What to do at boot about routes, message handlers and mutations that change
+   * something and have neither `@Idempotent()` nor `@NotIdempotent('reason')`.
+   * @default 'ignore'
+   */
+  coverage?: CoverageMode;
 
   /**
    * The request header that carries the key.

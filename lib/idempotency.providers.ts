@@ -4,6 +4,7 @@ import { backgroundProviders } from './background.providers.js';
 import { Maintenance } from './background/maintenance.js';
 import { CallRunner } from './calls/call-runner.js';
 import { Idempotency } from './calls/idempotency.js';
+import { IdempotencyCoverage } from './coverage/idempotency-coverage.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
@@ -81,6 +82,7 @@ export const providers: Provider[] = [
     inject: [IdempotencySettings, TransactionWatch],
   },
   HttpExchanges,
+  IdempotencyCoverage,
   CallRunner,
   {
     provide: Idempotency,
@@ -199,6 +201,7 @@ export const providers: Provider[] = [
 export const exported = [
   AtomicPhase,
   Idempotency,
+  IdempotencyCoverage,
   Outbox,
   IdempotencyOperator,
   IdempotencyHealthIndicator,

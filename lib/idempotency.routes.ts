@@ -10,7 +10,13 @@ import { isSafe, methodName } from './policy/http-methods.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import { checkLease, resolvePolicy, type ResolvedPolicy } from './policy/resolve-policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
-import { hasOwnPolicy, isCovered, isForClass, policyOf } from './idempotent.metadata.js';
+import {
+  hasOwnExemption,
+  hasOwnPolicy,
+  isCovered,
+  isForClass,
+  policyOf,
+} from './policy/idempotent-metadata.js';
 import { OPTION_NAMES } from './option-names.js';
 import { POLICY_NAMES } from './policy/policy.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
@@ -102,6 +108,11 @@ export class IdempotentRoutes {
       throw new IdempotencyConfigurationError(
         `${where} would protect nothing: the route is for ${method}, and by HTTP's rules such a request changes nothing, so its key is never looked at. ` +
           'Remove the decorator; if the route does change something, make it a POST.',
+      );
+    }
+    if (hasOwnExemption(handler)) {
+      throw new IdempotencyConfigurationError(
+        `${name} has @Idempotent() and @NotIdempotent(), which contradict each other. Remove one of the two.`,
       );
     }
     const own = policyOf(handler);

@@ -13,6 +13,7 @@ import {
   type ResolvedPolicy,
 } from './policy/resolve-policy.js';
 import type { CallPolicy } from './calls/idempotency.js';
+import type { CoverageMode } from './coverage/idempotency-coverage.js';
 import {
   CALL_POLICY_NAMES,
   EXTRA_NAMES,
@@ -35,6 +36,7 @@ export class IdempotencySettings {
   readonly describeScope: DescribeScope | undefined;
   readonly dialect: Dialect;
   readonly specification: string | undefined;
+  readonly coverage: CoverageMode;
   readonly header: string;
   readonly replayHeaders: readonly string[];
   readonly storeTimeout: number;
@@ -55,6 +57,7 @@ export class IdempotencySettings {
       describeScope,
       dialect = 'ietf',
       specification,
+      coverage = 'ignore',
       header = 'Idempotency-Key',
       replayHeaders = [],
       storeTimeout = '5s',
@@ -101,6 +104,11 @@ export class IdempotencySettings {
         `${WHERE}: foreignCalls is ${inspect(foreignCalls)}. Use 'ignore', 'warn' or 'throw'.`,
       );
     }
+    if (!['ignore', 'warn', 'error'].includes(coverage)) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: coverage is ${inspect(coverage)}. Use 'ignore', 'warn' or 'error'.`,
+      );
+    }
     const names: unknown = replayHeaders;
     if (!Array.isArray(names) || names.some((name) => !HEADER_NAME.test(String(name)))) {
       throw new IdempotencyConfigurationError(
@@ -117,6 +125,7 @@ export class IdempotencySettings {
     this.describeScope = describeScope;
     this.dialect = dialect;
     this.specification = resolveSpecification(specification);
+    this.coverage = coverage;
     this.header = header;
     this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
     this.storeTimeout = timerMilliseconds(WHERE, 'storeTimeout', storeTimeout);

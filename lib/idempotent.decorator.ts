@@ -2,7 +2,7 @@ import { UseInterceptors } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import type { IdempotencyPolicy } from './policy/policy.js';
-import { isCovered, isForClass, markCovered, setPolicy } from './idempotent.metadata.js';
+import { isCovered, isForClass, markCovered, setPolicy } from './policy/idempotent-metadata.js';
 import type { Attempt } from './keys/attempt.js';
 import { PhaseUsageError } from './policy/phase-errors.js';
 import { OpenTransactions } from './phases/open-transactions.js';

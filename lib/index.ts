@@ -5,6 +5,9 @@
  */
 export { IdempotencyModule } from './idempotency.module.js';
 export { Idempotent } from './idempotent.decorator.js';
+export { NotIdempotent } from './coverage/not-idempotent.decorator.js';
+export { IdempotencyCoverage, type CoverageMode } from './coverage/idempotency-coverage.js';
+export type { Coverage, EntryPoint } from './coverage/entry-point.js';
 export { IdempotencyInterceptor } from './idempotency.interceptor.js';
 export { IdempotencyConfigurationError } from './policy/configuration-error.js';
 export type {

@@ -8,6 +8,7 @@ export const OPTION_NAMES = {
   scope: true,
   describeScope: true,
   dialect: true,
+  coverage: true,
   header: true,
   replayHeaders: true,
   storeTimeout: true,

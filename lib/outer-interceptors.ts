@@ -2,7 +2,7 @@ import { Injectable, type NestInterceptor } from '@nestjs/common';
 import { INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
 import { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
-import { isCovered } from './idempotent.metadata.js';
+import { isCovered } from './policy/idempotent-metadata.js';
 import { watchForAnswers } from './response/answered.js';
 
 /** Without state, since classes keep it in their metadata, whatever application they are part of. */

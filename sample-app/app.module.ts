@@ -28,6 +28,8 @@ export class AppModule {
         IdempotencyModule.forRoot({
           // The user, not the token: a refreshed token must find its keys again.
           scope: (request: AuthenticatedRequest) => request.user?.id,
+          // A new route has to say whether a retry is safe.
+          coverage: 'error',
           lease: configuration.lease,
           ...(configuration.maintenance === false && { maintenance: false }),
           operatorPage: {

@@ -75,6 +75,7 @@ export default defineConfig({
           item('Operator page', 'guides/operator-page'),
           item('Health', 'guides/health'),
           item('Observability', 'guides/observability'),
+          item('Coverage', 'guides/coverage'),
           item('Testing', 'guides/testing'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),
           item('Migrating', 'guides/migrating'),

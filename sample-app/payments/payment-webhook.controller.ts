@@ -1,5 +1,10 @@
 import { Body, ConflictException, Controller, HttpCode, Post, UseGuards } from '@nestjs/common';
-import { IdempotencyOperator, type Change, type Resolution } from 'nestjs-atomic-idempotency';
+import {
+  IdempotencyOperator,
+  type Change,
+  type Resolution,
+  NotIdempotent,
+} from 'nestjs-atomic-idempotency';
 import type { BookedCharge } from './payment-client.js';
 import { PaymentDeclinedException } from './payment-declined.exception.js';
 import { PaymentSignatureGuard } from './payment-signature.guard.js';
@@ -19,6 +24,7 @@ export class PaymentWebhookController {
   constructor(private readonly operator: IdempotencyOperator) {}
 
   @Post()
+  @NotIdempotent('a repeated event finds the call resolved and changes nothing')
   @HttpCode(200)
   async receive(@Body() { charge }: PaymentEvent): Promise<Change> {
     const by = { who: 'payment provider', why: `webhook about ${charge.id}` };

@@ -2,7 +2,7 @@ import type { ModuleMetadata, Type } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { IdempotencyModule, type IdempotencyModuleOptions } from 'nestjs-atomic-idempotency';
 import { parseDuration } from '../../lib/policy/duration.js';
-import { policyOf } from '../../lib/idempotent.metadata.js';
+import { policyOf } from '../../lib/policy/idempotent-metadata.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import type { Platform, StartOptions, TestApp } from './platforms.js';
 

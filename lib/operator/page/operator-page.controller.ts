@@ -27,6 +27,7 @@ import type { OperatorPageOptions } from './page.options.js';
 import { foreignForm } from './same-origin.js';
 import { SCRIPT } from './script.js';
 import { ICON, STYLE } from './style.js';
+import { NotIdempotent } from '../../coverage/not-idempotent.decorator.js';
 
 const ASSETS = {
   'style.css': assetAnswer('text/css', STYLE),
@@ -42,6 +43,7 @@ const logger = new Logger('IdempotencyOperatorPage');
  * gives requests and responses to a method without asking either.
  */
 export function operatorPageController({ path, guards = [] }: OperatorPageOptions): Type {
+  @NotIdempotent('each action names the state that it was decided on, and changes nothing twice')
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(statusGuard(guards, 'operatorPage.guards'))
   class IdempotencyOperatorPageController {

@@ -1,9 +1,11 @@
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
-import { isIdempotent, isSafe, methodName } from './policy/http-methods.js';
-import type { IdempotencyPolicy } from './policy/policy.js';
+import { isIdempotent, isSafe, methodName } from './http-methods.js';
+import type { IdempotencyPolicy } from './policy.js';
 
-const POLICY = Symbol('nestjs-atomic-idempotency:policy');
-const COVERED = Symbol('nestjs-atomic-idempotency:covered');
+// Shared with other copies of the package: the command line reads what the application's copy wrote.
+const POLICY = Symbol.for('nestjs-atomic-idempotency:policy');
+const COVERED = Symbol.for('nestjs-atomic-idempotency:covered');
+const EXEMPT = Symbol.for('nestjs-atomic-idempotency:exempt');
 
 /** Notes what `@Idempotent()` said about a class or a handler. */
 export function setPolicy(target: object, policy: IdempotencyPolicy): void {
@@ -27,6 +29,21 @@ export function isCovered(handler: object): boolean {
 
 export function markCovered(handler: object): void {
   Reflect.defineMetadata(COVERED, true, handler);
+}
+
+/** Notes why a class or a handler needs no `@Idempotent()`. */
+export function setExempt(target: object, reason: string): void {
+  Reflect.defineMetadata(EXEMPT, reason, target);
+}
+
+/** Why a class or a handler needs none; undefined where nobody said so. */
+export function exemptionOf(target: object): string | undefined {
+  return Reflect.getMetadata(EXEMPT, target) as string | undefined;
+}
+
+/** Whether `@NotIdempotent()` stands on this very handler. */
+export function hasOwnExemption(target: object): boolean {
+  return Reflect.hasOwnMetadata(EXEMPT, target);
 }
 
 /**

@@ -30,3 +30,12 @@ export {
   type IdempotencyForTestsOptions,
 } from './fakes/provide-for-tests.js';
 export { IdempotencyTestingModule } from './fakes/testing-module.js';
+export { VerificationError, type Problem } from './changes/problem.js';
+export { verifyDelivery } from './delivery/verify-delivery.js';
+export type {
+  DeliveryOptions,
+  DeliveryProblemCode,
+  DeliveryReport,
+  DeliveryRun,
+  KitMessage,
+} from './delivery/delivery-options.js';

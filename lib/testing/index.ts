@@ -39,3 +39,10 @@ export type {
   DeliveryRun,
   KitMessage,
 } from './delivery/delivery-options.js';
+export { verifyReconciler } from './reconciler/verify-reconciler.js';
+export type {
+  ReconcilerOptions,
+  ReconcilerProblemCode,
+  ReconcilerReport,
+  ReconcilerRun,
+} from './reconciler/reconciler-options.js';

@@ -17,6 +17,11 @@ import { forEachPlatform, type TestApp } from '../support/platforms.js';
 let charges: string[] = [];
 let orders = 0;
 
+/** What a charge waits for. */
+let bank: Promise<void> | undefined;
+let bankOpens: () => void;
+let atTheBank: (() => void) | undefined;
+
 @Injectable()
 class Packing {
   constructor(private readonly phase: AtomicPhase) {}
@@ -40,7 +45,11 @@ class OrdersController {
     const order = await this.phase.local('ordered', async () => ({ id: (orders += 1) }));
     await this.phase.foreign('charged', {
       inDoubt: item === 'doubtful' ? 'stop' : 'repeat',
-      call: async ({ idempotencyKey }) => void charges.push(idempotencyKey),
+      call: async ({ idempotencyKey }) => {
+        charges.push(idempotencyKey);
+        atTheBank?.();
+        await bank;
+      },
     });
     return { ...order, item };
   }
@@ -98,11 +107,17 @@ forEachPlatform('An application of the fakes', (platform) => {
     expect(orders).toBe(1);
   });
 
-  it('runs one of two requests at once, and refuses the other', async () => {
+  it('refuses a request while another one runs under its key', async () => {
     const key = crypto.randomUUID();
-    const answers = await Promise.all([post('orders', key), post('orders', key)]);
+    const reached = new Promise<void>((resolve) => (atTheBank = resolve));
+    bank = new Promise<void>((resolve) => (bankOpens = resolve));
+    const first = post('orders', key);
+    await reached;
+    const second = await post('orders', key);
+    expect([second.status, second.json()]).toMatchObject([409, { code: 'in_progress' }]);
+    bankOpens();
+    expect((await first).status).toBe(201);
     expect(orders).toBe(1);
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, expect.any(Number)]);
   });
 
   it('resumes after a failure, under the same effect key', async () => {

@@ -41,11 +41,9 @@ import { FAKED } from '../../lib/testing/fakes/fake-atomic-phase.js';
 /** Charges once per key, as a good provider does. */
 class Payments {
   readonly calls: { key: string; amount: unknown }[] = [];
-  error: unknown;
 
   async charge(key: string, amount: unknown): Promise<{ charge: string }> {
     this.calls.push({ key, amount });
-    if (this.error !== undefined) throw this.error;
     return { charge: 'ch_1' };
   }
 }

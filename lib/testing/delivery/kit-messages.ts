@@ -49,7 +49,7 @@ export class KitMessages {
   }
 
   get ordered(): boolean {
-    return this.last?.orderingKey != null;
+    return typeof this.last?.orderingKey === 'string';
   }
 
   deliveries(app: INestApplicationContext, watch: StatementWatch): Deliveries {

@@ -24,13 +24,13 @@ export async function ask(
     timer = setTimeout(() => resolve({ kind: 'timeout', detail }), timeout);
   });
   try {
-    return await Promise.race([reply(method, effect), late]);
+    return await Promise.race([replyOf(method, effect), late]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function reply(
+async function replyOf(
   method: (effect: DoubtfulEffect) => unknown,
   effect: DoubtfulEffect,
 ): Promise<Reply> {

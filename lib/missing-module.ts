@@ -20,7 +20,7 @@ export function missingModule(
     `@Idempotent() is used in ${affected}, which does not import the module, so nothing would be protected. ` +
       'Import IdempotencyModule.forRoot({ scope: … }) into the root module; it is global. ' +
       `With isGlobal: false, import it into ${affected} too. ` +
-      'In a unit test of a controller, replace the interceptor: ' +
-      '.overrideInterceptor(IdempotencyInterceptor).useValue({ intercept: (_, next) => next.handle() }).',
+      'In a unit test, no database is needed: add ...provideIdempotencyForTests() of nestjs-atomic-idempotency/testing to the providers, ' +
+      'or IdempotencyTestingModule.forTests() to the imports.',
   );
 }

@@ -41,6 +41,12 @@ export class OuterInterceptors {
     }
   }
 
+  /** Where nobody says when all of them are known, as in a unit test: the watcher comes before all of them. */
+  watchAlways(): void {
+    const global = this.config.getGlobalInterceptors();
+    if (!global.includes(watcher)) global.unshift(watcher);
+  }
+
   private watchController(controller: Function): void {
     const prototype = controller.prototype as Record<string, object>;
     const handlers = this.scanner

@@ -41,7 +41,8 @@ export interface MessageLease {
   token: string;
 }
 
-const MESSAGE = `m.scope, m.id, m.topic, m.payload::text AS payload, m.ordering_key AS "orderingKey",
+/** In SQL: what a StoredMessage is made of. */
+export const MESSAGE = `m.scope, m.id, m.topic, m.payload::text AS payload, m.ordering_key AS "orderingKey",
                  m.attempts, m.traceparent, ${milliseconds('m.created_at')} AS "createdAt"`;
 
 /** Leases as the parameters $1 to $3. */

@@ -37,7 +37,7 @@ export interface CurrentAttempt {
 export class AtomicPhase {
   constructor(
     private readonly tools: ForeignRunTools,
-    private readonly watch: TransactionWatch,
+    private readonly watch: Pick<TransactionWatch, 'isInside'>,
   ) {}
 
   /**

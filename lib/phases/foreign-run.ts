@@ -13,10 +13,11 @@ import {
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { persist } from '../postgres/retries.js';
 import type { ForeignPhase } from './foreign-phase.js';
-import { fromJson, toJson } from '../schema/json.js';
+import { fromJson } from '../schema/json.js';
 import { LeaseLostError, OutcomeUnknownError, type StopReason } from '../policy/phase-errors.js';
 import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
+import { phaseResult } from './phase-result.js';
 import { runningPhase, type RunningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { Intent } from './phase-store.js';
@@ -24,10 +25,13 @@ import { isDefinite, rejectionFrom, rejectionOf } from './rejection.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
 import type { Reconcilers, Reconciliation } from './reconciler.js';
 
+/** What phases are recorded and asked about with. Fakes for unit tests fill it in memory. */
 export interface ForeignRunTools {
-  batches: PhaseBatches;
-  transactions: PhaseTransactions;
-  reconcilers: Reconcilers;
+  batches: Pick<PhaseBatches, 'record'>;
+  transactions: Pick<PhaseTransactions, 'commit' | 'finish' | 'end'>;
+  reconcilers: Pick<Reconcilers, 'ask'>;
+  /** For a call that no earlier attempt has begun. @default a random one */
+  newEffectKey?: (place: PhasePlace) => string;
 }
 
 /**
@@ -52,7 +56,7 @@ export class ForeignRun<R, T> {
     private readonly keyValidFor: number | null,
     private readonly earlier: PhaseRecord | undefined,
   ) {
-    this.effectKey = earlier?.effectKey ?? randomUUID();
+    this.effectKey = earlier?.effectKey ?? tools.newEffectKey?.(place) ?? randomUUID();
     this.startedAt = earlier?.startedAt;
   }
 
@@ -225,7 +229,7 @@ export class ForeignRun<R, T> {
       if (record) {
         json = await transactions.commit(this.place, (tx) => record(tx, result));
       } else {
-        json = toJson(result, `The result of phase "${this.place.name}"`);
+        json = phaseResult(this.place.name, result);
         await transactions.finish(this.place, json);
       }
       if (this.place.attempt) this.place.attempt.recoveryPoint = this.place.name;

@@ -21,7 +21,7 @@ export function outsideAnyHandler(phase: string): PhaseUsageError {
   if (kind === 'call') {
     return new PhaseUsageError(
       `Phase "${phase}" was started in ${name}, which has @Idempotent() but was not called by a request that @Idempotent() covers: it covers POST, PATCH, PUT and DELETE routes of HTTP controllers. ` +
-        'A direct call, as in a unit test, has no Idempotency-Key: send a request, or replace AtomicPhase there.',
+        'A direct call, as in a unit test, has no Idempotency-Key: send a request, or use FakeAtomicPhase of nestjs-atomic-idempotency/testing there.',
     );
   }
   return new PhaseUsageError(

@@ -11,7 +11,7 @@ import {
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { persist } from '../postgres/retries.js';
 import { ConnectionWatch } from './connection-watch.js';
-import { toJson } from '../schema/json.js';
+import { phaseResult } from './phase-result.js';
 import { LeaseLostError } from '../policy/phase-errors.js';
 import type { PhaseKind } from '../schema/phase-record.js';
 import { runningPhase } from './running-phase.js';
@@ -66,7 +66,7 @@ export class PhaseTransactions {
       let result: string | undefined;
       await this.transaction(run, async (tx) => {
         const value = await perform(place, work, tx);
-        result = toJson(value, `The result of phase "${place.name}"`);
+        result = phaseResult(place.name, value);
         if (!attempt) return;
         const ending = { ...place, attempt, state: 'finished', result } as const;
         const recorded = await this.store.recordIn(tx, ending).catch(throwWithoutValues);

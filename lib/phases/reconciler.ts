@@ -38,7 +38,7 @@ export function isReconciliation(answer: unknown): answer is Reconciliation {
 }
 
 /** What is wrong with an answer, without what is in it: it tells of somebody's payment, for example. */
-function kindOf(answer: unknown): string {
+export function kindOfAnswer(answer: unknown): string {
   if (typeof answer !== 'object' || answer === null) {
     return answer === undefined || answer === null ? String(answer) : `a ${typeof answer}`;
   }
@@ -88,8 +88,17 @@ export class Reconcilers {
           `@Reconciler('${mark}') of ${where}: another method is already the reconciler of this recovery point. Keep one of them.`,
         );
       }
-      this.methods.set(mark, call as ReconcilerMethod);
+      this.add(mark, call as ReconcilerMethod);
     }
+  }
+
+  add(recoveryPoint: string, method: ReconcilerMethod): void {
+    this.methods.set(recoveryPoint, method);
+  }
+
+  /** What the method itself answers, whatever that is; undefined where there is none. */
+  method(recoveryPoint: string): ((effect: DoubtfulEffect) => unknown) | undefined {
+    return this.methods.get(recoveryPoint);
   }
 
   /** The recovery points that can be asked about in this process. */
@@ -112,7 +121,7 @@ export class Reconcilers {
       const answer: unknown = await reconciler(effect);
       if (isReconciliation(answer)) return answer;
       logger.error(
-        `@Reconciler('${name}') answered ${kindOf(answer)}, so the outcome stays unknown. ` +
+        `@Reconciler('${name}') answered ${kindOfAnswer(answer)}, so the outcome stays unknown. ` +
           "Answer { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, { outcome: 'not_executed' } or { outcome: 'unknown' }.",
       );
     } catch (error) {

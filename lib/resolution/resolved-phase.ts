@@ -1,4 +1,4 @@
-import { toJson } from '../schema/json.js';
+import { phaseResult } from '../phases/phase-result.js';
 import type { Reconciliation } from '../phases/reconciler.js';
 import { rejectionOf } from '../phases/rejection.js';
 
@@ -18,7 +18,7 @@ export function resolvedPhase(resolution: Resolution, phase: string): ResolvedPh
     case 'executed':
       return {
         state: 'reconciled',
-        result: toJson(resolution.result, `The result of phase "${phase}"`),
+        result: phaseResult(phase, resolution.result),
       };
     case 'rejected':
       return {

@@ -19,3 +19,30 @@ export {
   type FaultPoint,
   type FaultStep,
 } from '../faults/fault-points.js';
+export { FakeAtomicPhase, type FakeAtomicPhaseOptions } from './fakes/fake-atomic-phase.js';
+export { FakePhaseError, type FakeFailure } from './fakes/fake-failures.js';
+export type { FakeResume } from './fakes/fake-resume.js';
+export type { FakePhase } from './fakes/heard-phase.js';
+export { FakeOutbox, type FakeMessage } from './fakes/fake-outbox.js';
+export { FakeIdempotencyOperator, type FakeDecision } from './fakes/fake-operator.js';
+export {
+  provideIdempotencyForTests,
+  type IdempotencyForTestsOptions,
+} from './fakes/provide-for-tests.js';
+export { IdempotencyTestingModule } from './fakes/testing-module.js';
+export { VerificationError, type Problem } from './changes/problem.js';
+export { verifyDelivery } from './delivery/verify-delivery.js';
+export type {
+  DeliveryOptions,
+  DeliveryProblemCode,
+  DeliveryReport,
+  DeliveryRun,
+  KitMessage,
+} from './delivery/delivery-options.js';
+export { verifyReconciler } from './reconciler/verify-reconciler.js';
+export type {
+  ReconcilerOptions,
+  ReconcilerProblemCode,
+  ReconcilerReport,
+  ReconcilerRun,
+} from './reconciler/reconciler-options.js';

@@ -36,7 +36,7 @@ describe('A missing IdempotencyModule', () => {
     expect(error).toBeInstanceOf(IdempotencyConfigurationError);
     expect(error.message).toContain('@Idempotent() is used in OrdersModule,');
     expect(error.message).toContain('Import IdempotencyModule.forRoot({ scope: … })');
-    expect(error.message).toContain('.overrideInterceptor(IdempotencyInterceptor)');
+    expect(error.message).toContain('...provideIdempotencyForTests()');
   });
 
   it('is not confused with an error in the options', async () => {

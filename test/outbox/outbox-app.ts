@@ -1,4 +1,4 @@
-import type { ModuleMetadata, Type } from '@nestjs/common';
+import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll } from '@jest/globals';
@@ -28,6 +28,7 @@ export interface OutboxAppOptions extends Omit<ModuleMetadata, 'exports'> {
 }
 
 export interface OutboxApp {
+  context: INestApplicationContext;
   database: TestDatabase;
   dataSource: DataSource;
   outbox: Outbox;
@@ -70,6 +71,7 @@ export async function startOutboxApp(options: OutboxAppOptions = {}): Promise<Ou
   const source = context.get(DataSource);
   const outbox = context.get(Outbox);
   const app: OutboxApp = {
+    context,
     database,
     dataSource: source,
     outbox,

@@ -2,6 +2,7 @@
 export class Bank {
   readonly transfers: { id: string; amount: number; reference: string }[] = [];
   losesNextAnswer = false;
+  private down = false;
 
   async transfer(_iban: string, amount: number, { reference }: { reference: string }) {
     const transfer = { id: `tr_${this.transfers.length + 1}`, amount, reference };
@@ -13,7 +14,14 @@ export class Bank {
     return transfer;
   }
 
+  /** Returns what repairs it. */
+  goDown() {
+    this.down = true;
+    return () => (this.down = false);
+  }
+
   async findByReference(reference: string) {
+    if (this.down) throw new Error('connect ECONNREFUSED');
     return this.transfers.find((transfer) => transfer.reference === reference);
   }
 }

@@ -12,7 +12,7 @@ import { until } from '../../support/until.js';
 import { BackgroundRidesController } from './background-rides.controller.js';
 import { CheckoutController } from './checkout.controller.js';
 import { CheckoutService } from './checkout.service.js';
-import { checkoutService } from './checkout.service.unit-test.js';
+import { checkoutUnderTest } from './checkout.service.unit-test.js';
 import { checkoutSurvivesCrashes } from './crash-safety.js';
 import { Mailer } from './mailer.js';
 import { OrderMails } from './order-mails.js';
@@ -31,8 +31,25 @@ describe('Unit tests of the docs', () => {
   });
 
   it('tests a service with phases without a database', async () => {
-    const checkout = await (await checkoutService()).checkout('rocket', 4200);
-    expect(checkout).toEqual({ order: 1, charge: 'ch_1' });
+    const { checkout, phase, payments } = checkoutUnderTest();
+    expect(await checkout.checkout('rocket', 4200)).toEqual({ order: 1, charge: 'ch_1' });
+    expect(phase.ran).toEqual(['order_created', 'charge_created']);
+    expect([...payments.charges.keys()]).toEqual([phase.effectKey('charge_created')]);
+  });
+
+  it('resumes it, and lets it fail', async () => {
+    const { checkout, phase, payments } = checkoutUnderTest();
+    phase.resumeAt('charge_created', { results: { order_created: { id: 7 } } });
+    expect(await checkout.checkout('rocket', 4200)).toMatchObject({ order: 7 });
+
+    phase.reset();
+    payments.charges.clear();
+    phase.failAt('charge_created', { when: 'unknown' });
+    await expect(checkout.checkout('rocket', 4200)).rejects.toThrow();
+    phase.retry();
+    await checkout.checkout('rocket', 4200);
+    expect(phase.ran).toEqual(['order_created', 'charge_created', 'charge_created']);
+    expect(payments.charges.size).toBe(1);
   });
 });
 

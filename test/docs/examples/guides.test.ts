@@ -8,6 +8,10 @@ import { send } from '../../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../../support/idempotent-app.js';
 import { forEachPlatform } from '../../support/platforms.js';
 import { Bank } from './bank.js';
+import { Mailer } from './mailer.js';
+import { OrderMails } from './order-mails.js';
+import { mailsLeaveOnce } from './order-mails.safety.js';
+import { transfersAreFound } from './transfer.reconciler.honesty.js';
 import { errorEnvelope } from './error-envelope.js';
 import { InvoicesService } from './invoices.service.js';
 import { PayoutProcessor } from './payout.processor.js';
@@ -98,6 +102,8 @@ forEachPlatform('The examples of the guides', (platform) => {
         PayoutProcessor,
         StripePayments,
         TransferReconciler,
+        OrderMails,
+        Mailer,
         { provide: Bank, useValue: bank },
         { provide: Stripe, useValue: await stripe.start() },
       ],
@@ -112,6 +118,11 @@ forEachPlatform('The examples of the guides', (platform) => {
   afterAll(async () => {
     await app.close();
     await stripe.stop();
+  });
+
+  it('verifies the outbox handler and the reconciler', async () => {
+    expect(await mailsLeaveOnce(app.app)).toContain('delivered twice at the same time');
+    expect(await transfersAreFound(app.app)).toContain('a call that is found at the second look');
   });
 
   it('asks the reconciler about a call in doubt, and pays once', async () => {

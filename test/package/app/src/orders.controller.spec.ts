@@ -1,6 +1,5 @@
-import type { CallHandler } from '@nestjs/common';
 import { Test, TestingModule } from '@nestjs/testing';
-import { IdempotencyInterceptor } from 'nestjs-atomic-idempotency';
+import { provideIdempotencyForTests } from 'nestjs-atomic-idempotency/testing';
 import { OrdersController } from './orders.controller.js';
 import { OrdersService } from './orders.service.js';
 
@@ -15,11 +14,9 @@ describe('OrdersController', () => {
           provide: OrdersService,
           useValue: { create: (article: string) => ({ number: 1, article }) },
         },
+        ...provideIdempotencyForTests(),
       ],
-    })
-      .overrideInterceptor(IdempotencyInterceptor)
-      .useValue({ intercept: (_context: unknown, next: CallHandler) => next.handle() })
-      .compile();
+    }).compile();
 
     ordersController = app.get<OrdersController>(OrdersController);
   });

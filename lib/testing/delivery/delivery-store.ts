@@ -1,0 +1,39 @@
+import type { Database } from '../../postgres/database.js';
+import { withDates } from '../../postgres/times.js';
+import { MESSAGE, type StoredMessage } from '../../outbox/outbox-store.js';
+
+/** The kit's own statements on the outbox: it chooses by id, and waits for no pause and no lease. */
+export class DeliveryStore {
+  private readonly outbox: string;
+
+  constructor(private readonly database: Database) {
+    this.outbox = database.table('idempotency_outbox');
+  }
+
+  /** Messages that are there now. */
+  async all(): Promise<StoredMessage[]> {
+    const rows = await this.database.query<StoredMessage>(
+      `SELECT ${MESSAGE} FROM ${this.outbox} m ORDER BY m.position`,
+      [],
+    );
+    return rows.map((row) => withDates(row, 'createdAt'));
+  }
+
+  /** Whoever had the message before has lost it. Undefined: it is delivered. */
+  async claim(id: string, token: string, lease: number): Promise<StoredMessage | undefined> {
+    const [row] = await this.database.query<StoredMessage>(
+      `UPDATE ${this.outbox} m
+       SET lease_token = $2, attempts = m.attempts + 1, dead_at = NULL,
+           available_at = now() + $3::float8 * interval '1 millisecond'
+       WHERE m.id = $1
+       RETURNING ${MESSAGE}`,
+      [id, token, lease],
+    );
+    return row && withDates(row, 'createdAt');
+  }
+
+  /** What a run left behind is nobody else's business. */
+  async remove(ids: readonly string[]): Promise<void> {
+    await this.database.query(`DELETE FROM ${this.outbox} WHERE id = ANY ($1::uuid[])`, [ids]);
+  }
+}

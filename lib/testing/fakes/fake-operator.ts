@@ -1,0 +1,74 @@
+import type { Maintenance } from '../../background/maintenance.js';
+import type { ProcessReports } from '../../background/process-reports.js';
+import { NoReplayCache } from '../../keys/replay-cache.js';
+import { IdempotencyOperator, type KeyResolution } from '../../operator/idempotency-operator.js';
+import type { OperatorQueries } from '../../operator/operator-queries.js';
+import type { By, Change } from '../../resolution/operator-result.js';
+import type { ResolutionStore } from '../../resolution/resolution-store.js';
+import type { Resolution } from '../../resolution/resolved-phase.js';
+
+/** A decision that the code under test has made. */
+export interface FakeDecision {
+  action: 'resolve' | 'resolveKey' | 'retry' | 'evict' | 'expire';
+  /** The effect key for `resolve`, the id of the key for the others. */
+  about: string;
+  resolution?: Resolution | KeyResolution;
+  by: By;
+}
+
+/**
+ * An `IdempotencyOperator` for unit tests, such as those of a webhook: it knows
+ * no keys, checks its arguments as the real one does, and keeps what was decided.
+ */
+export class FakeIdempotencyOperator extends IdempotencyOperator {
+  /** What was decided, in order. */
+  readonly decisions: FakeDecision[] = [];
+  /** What a decision gets that is well formed. @default refused as `not_found` */
+  change: Change | undefined;
+
+  constructor() {
+    super(
+      {
+        seeKey: async () => undefined,
+        seeEffect: async () => undefined,
+      } as unknown as ResolutionStore,
+      {
+        find: async () => ({ keys: [], next: undefined }),
+        inspect: async () => undefined,
+      } as unknown as OperatorQueries,
+      { wake: () => undefined } as unknown as Maintenance,
+      new NoReplayCache(),
+      { jobs: async () => [] } as unknown as ProcessReports,
+      { status: 408, headers: {}, body: Buffer.alloc(0) },
+    );
+  }
+
+  override resolve(effectKey: string, resolution: Resolution, by: By): Promise<Change> {
+    const decision = { action: 'resolve', about: effectKey, resolution, by } as const;
+    return this.note(decision, super.resolve(effectKey, resolution, by));
+  }
+
+  override resolveKey(id: string, resolution: KeyResolution, by: By): Promise<Change> {
+    const decision = { action: 'resolveKey', about: id, resolution, by } as const;
+    return this.note(decision, super.resolveKey(id, resolution, by));
+  }
+
+  override retry(id: string, by: By): Promise<Change> {
+    return this.note({ action: 'retry', about: id, by }, super.retry(id, by));
+  }
+
+  override evict(id: string, by: By): Promise<Change> {
+    return this.note({ action: 'evict', about: id, by }, super.evict(id, by));
+  }
+
+  override expire(id: string, by: By): Promise<Change> {
+    return this.note({ action: 'expire', about: id, by }, super.expire(id, by));
+  }
+
+  private async note(decision: FakeDecision, real: Promise<Change>): Promise<Change> {
+    this.decisions.push(decision);
+    const change = await real;
+    const malformed = !change.changed && change.reason === 'invalid';
+    return malformed ? change : (this.change ?? change);
+  }
+}

@@ -56,9 +56,10 @@ export class HttpExchange implements RoutedRequest {
   /** Undefined: it came without a key, and needs none. */
   readKey(): string | undefined {
     const { demandsKey, policy } = this.route;
+    if (policy.skip?.(this.request)) return undefined;
     // PUT and DELETE are idempotent by HTTP's own rules: a key is welcome there, not demanded.
     const required = isIdempotent(this.request.method) ? demandsKey : policy.required;
-    return this.side.reader.key(this.request, required);
+    return this.side.reader.key(this.request, required, policy.key);
   }
 
   /** Scope, endpoint and fingerprint. */

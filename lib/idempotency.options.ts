@@ -7,7 +7,7 @@ import type { OutboxOptions } from './outbox/outbox.options.js';
 import type { GuardMode } from './phases/usage-guard.js';
 import type { Duration } from './policy/duration.js';
 import type { IdempotencyPolicy } from './policy/policy.js';
-import type { ScopeOption } from './request/scope.js';
+import type { ScopeOption } from './policy/policy.js';
 import type { DescribeScope } from './telemetry/key-labels.js';
 
 export interface IdempotencyModuleOptions extends IdempotencyPolicy {

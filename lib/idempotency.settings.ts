@@ -3,7 +3,7 @@ import { resolveMaintenance, type MaintenanceSettings } from './background/maint
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
 import type { IdempotencyPolicy } from './policy/policy.js';
-import type { ScopeOption } from './request/scope.js';
+import type { ScopeOption } from './policy/policy.js';
 import type { DescribeScope } from './telemetry/key-labels.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
 import {

@@ -16,7 +16,7 @@ export type {
   IdempotencyOptionsFactory,
 } from './idempotency.options.js';
 export type { IdempotencyPolicy, Outcome } from './policy/policy.js';
-export type { ScopeOption } from './request/scope.js';
+export type { ScopeOption } from './policy/policy.js';
 export type { Duration } from './policy/duration.js';
 export type {
   DescribedProblem as IdempotencyProblem,

@@ -126,7 +126,7 @@ export function statusController(
 
     private async callerOf(request: unknown, context: ExecutionContext): Promise<string> {
       try {
-        return await this.scopes.read(request, context, NAME_THE_GUARDS);
+        return await this.scopes.read(request, context, undefined, NAME_THE_GUARDS);
       } catch (error) {
         if (!(error instanceof IdempotencyProblem)) throw error;
         throw new ForbiddenException('The server could not tell who asks for this operation.');

@@ -1,12 +1,12 @@
 import { IdempotencyProblem } from '../answers/problems.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
 import { customFingerprint } from '../request/fingerprint.js';
+import { LONGEST_KEY } from '../request/key-header.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import { scopeOf } from '../request/scope.js';
 import { Observation } from '../telemetry/observation.js';
 
-/** As long as that of an HTTP request, so that the index has room for it. */
-const LONGEST_KEY = 255;
+/** What fits into the index beside scope and key. */
 const LONGEST_NAME = 255;
 
 /** In the column of a request's method. */

@@ -2,6 +2,20 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { Duration } from './duration.js';
 import type { Names } from './unknown-names.js';
 
+/**
+ * Whose key it is: a stable name of the authenticated caller (account, tenant or
+ * user id). Not the bearer token, which changes on refresh, and nothing from the
+ * body, which the caller chooses. At most 1,000 bytes. A number (a safe integer)
+ * or a bigint stands for its decimal text: 7, 7n and '7' are the same scope.
+ * `'global'` puts all callers into one scope.
+ */
+export type ScopeOption =
+  | 'global'
+  // Requests differ between Express and Fastify and carry what guards put on them.
+  | ((request: any, context: ExecutionContext) => ScopeValue | Promise<ScopeValue>);
+
+type ScopeValue = string | number | bigint | undefined;
+
 /** How an attempt ended, as `isFinal` sees it. */
 export interface Outcome {
   /** The status of the answer, after exception filters. */
@@ -23,6 +37,27 @@ export interface IdempotencyPolicy {
    * @default true
    */
   required?: boolean;
+
+  /**
+   * Where the key is, if not in the header: `(request) => request.body.reference`, or
+   * a parameter of the path. Undefined and an empty text count as no key.
+   * @default the header
+   */
+  key?: (request: any) => string | number | bigint | null | undefined;
+
+  /**
+   * Whose key it is, on this route. The status resource asks the module's `scope`
+   * and does not find keys of another one.
+   * @default the module's
+   */
+  scope?: ScopeOption;
+
+  /**
+   * True for requests that are to run untouched, as if they had come without a key
+   * where none is required: dry runs, for example. Asked before the key is read.
+   * @default never
+   */
+  skip?: (request: any) => boolean;
 
   /**
    * Where the work is done: in the request, or by a worker after the request was
@@ -160,6 +195,9 @@ export interface IdempotencyPolicy {
 /** See `Names` for why they are listed once more. */
 export const POLICY_NAMES = {
   required: true,
+  key: true,
+  scope: true,
+  skip: true,
   run: true,
   phased: true,
   keepRequest: true,

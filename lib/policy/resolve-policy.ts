@@ -6,7 +6,10 @@ import type { Dialect, NamedDialect } from '../answers/dialect.js';
 
 /** A route's policy with every field decided and every duration in milliseconds. */
 export interface ResolvedPolicy extends Required<
-  Omit<IdempotencyPolicy, 'retention' | 'lease' | 'maxRunTime' | 'waitFor' | 'fingerprint'>
+  Omit<
+    IdempotencyPolicy,
+    'retention' | 'lease' | 'maxRunTime' | 'waitFor' | 'fingerprint' | 'key' | 'scope' | 'skip'
+  >
 > {
   /** Null is for ever. */
   retention: number | null;
@@ -14,6 +17,9 @@ export interface ResolvedPolicy extends Required<
   maxRunTime: number;
   waitFor: number;
   fingerprint: IdempotencyPolicy['fingerprint'];
+  key: IdempotencyPolicy['key'];
+  scope: IdempotencyPolicy['scope'];
+  skip: IdempotencyPolicy['skip'];
 }
 
 const DEFAULTS = {
@@ -58,6 +64,8 @@ const TYPES = {
   phased: 'boolean',
   isFinal: 'function',
   fingerprint: 'function',
+  key: 'function',
+  skip: 'function',
 } as const;
 
 /** Proxies and clients commonly give a silent connection up after 60 s. */
@@ -107,6 +115,12 @@ export function resolvePolicy(
     }
   }
 
+  const { scope } = policy;
+  if (scope !== undefined && scope !== 'global' && typeof scope !== 'function') {
+    throw new IdempotencyConfigurationError(
+      `${where}: scope is ${inspect(scope)}. Use a function that returns a stable id of the authenticated caller, or 'global'.`,
+    );
+  }
   const lease = timerMilliseconds(where, 'lease', policy.lease as Duration);
   const retention =
     policy.retention === 'forever'
@@ -175,6 +189,9 @@ export function resolvePolicy(
     maxRunTime,
     isFinal: merged.isFinal ?? ((outcome) => isFinalByDefault(outcome, onServerError)),
     fingerprint: merged.fingerprint,
+    key: merged.key,
+    scope,
+    skip: merged.skip,
   };
 }
 

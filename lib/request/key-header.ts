@@ -2,7 +2,7 @@ import { parseItem } from 'structured-headers';
 import { IdempotencyProblem } from '../answers/problems.js';
 
 /** The widest limit among the providers that clients are written for. */
-const LONGEST_KEY = 255;
+export const LONGEST_KEY = 255;
 
 interface IncomingHeaders {
   headers: Record<string, string | string[] | undefined>;

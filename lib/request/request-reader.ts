@@ -5,6 +5,7 @@ import { endOfTurn } from './end-of-turn.js';
 import { customFingerprint, fingerprint } from './fingerprint.js';
 import { describeRequest, routeOnHost, type IncomingRequest } from './incoming-request.js';
 import { keptRequest, pathOf, type RequestSummary } from './kept-request.js';
+import { givenKey, givenKeyMissing } from './given-key.js';
 import { keyMissing, readKey } from './key-header.js';
 import type { Observation } from '../telemetry/observation.js';
 import type { ScopeReader } from './scope.js';
@@ -36,10 +37,14 @@ export class RequestReader {
     private readonly scopes: ScopeReader,
   ) {}
 
-  /** Undefined: it came without a key, and needs none. */
-  key(request: IncomingRequest, required: boolean): string | undefined {
-    const key = readKey(request, this.header);
-    if (key === undefined && required) throw keyMissing(this.header);
+  /**
+   * Undefined: it came without a key, and needs none.
+   *
+   * @param own where the route has its key, if not in the header
+   */
+  key(request: IncomingRequest, required: boolean, own: ResolvedPolicy['key']): string | undefined {
+    const key = own ? givenKey(own(request)) : readKey(request, this.header);
+    if (key === undefined && required) throw own ? givenKeyMissing() : keyMissing(this.header);
     return key;
   }
 
@@ -47,7 +52,7 @@ export class RequestReader {
   async identify(key: string, routed: RoutedRequest): Promise<KeyedRequest> {
     await endOfTurn();
     const { request, context, observed, pattern, policy } = routed;
-    const read = this.scopes.read(request, context);
+    const read = this.scopes.read(request, context, policy.scope);
     const scope = typeof read === 'string' ? read : await read;
     const described = describeRequest(
       request,

@@ -1,19 +1,6 @@
 import { Logger, type ExecutionContext } from '@nestjs/common';
 import { IdempotencyProblem } from '../answers/problems.js';
-
-/**
- * Whose key it is: a stable name of the authenticated caller (account, tenant or
- * user id). Not the bearer token, which changes on refresh, and nothing from the
- * body, which the caller chooses. At most 1,000 bytes. A number (a safe integer)
- * or a bigint stands for its decimal text: 7, 7n and '7' are the same scope.
- * `'global'` puts all callers into one scope.
- */
-export type ScopeOption =
-  | 'global'
-  // Requests differ between Express and Fastify and carry what guards put on them.
-  | ((request: any, context: ExecutionContext) => ScopeValue | Promise<ScopeValue>);
-
-type ScopeValue = string | number | bigint | undefined;
+import type { ScopeOption } from '../policy/policy.js';
 
 const logger = new Logger('IdempotencyModule');
 
@@ -28,9 +15,17 @@ const RETURN_A_SCOPE =
 export class ScopeReader {
   constructor(private readonly option: ScopeOption) {}
 
-  /** @param cure what to do where no scope is found, for the log */
-  read(request: unknown, context: ExecutionContext, cure?: string): string | Promise<string> {
-    return readScope(this.option, request, context, cure);
+  /**
+   * @param own what the route says instead, if it does
+   * @param cure what to do where no scope is found, for the log
+   */
+  read(
+    request: unknown,
+    context: ExecutionContext,
+    own?: ScopeOption,
+    cure?: string,
+  ): string | Promise<string> {
+    return readScope(own ?? this.option, request, context, cure);
   }
 }
 

@@ -1,0 +1,1 @@
+export { fileKeys } from './file-keys.js';

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createIdempotentFetch, resultOf } from 'nestjs-atomic-idempotency/client';
+import { FAULT_STEPS } from 'nestjs-atomic-idempotency/testing';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import type { PlatformName } from '../support/listen.js';
+import { startServer, type ServerProcess } from '../support/server-process.js';
+
+const SHOP_POINTS = [
+  'reserved',
+  'order_created:before_commit',
+  'order_created:after_commit',
+  'reserved_item:before_intent',
+  'reserved_item:after_intent',
+  'reserved_item:after_call',
+  'reserved_item:before_commit',
+  'reserved_item:after_commit',
+  'recording:before',
+  'recording:after',
+];
+const WAREHOUSE_POINTS = [
+  'reserved',
+  'reservation_made:before_commit',
+  'reservation_made:after_commit',
+  'recording:before',
+  'recording:after',
+];
+
+/** A service that can be killed, and started again at the same address. */
+class Service {
+  process!: ServerProcess;
+
+  constructor(
+    private readonly role: 'shop' | 'warehouse',
+    private readonly platform: PlatformName,
+    readonly database: TestDatabase,
+    private readonly env: () => Record<string, string>,
+  ) {}
+
+  async start(port = 0): Promise<void> {
+    const env = { ROLE: this.role, DATABASE: this.database.url, ...this.env() };
+    const { platform } = this;
+    this.process = await startServer('test/servers/two-services', { platform, port, env });
+  }
+
+  /** Once its process is gone. Nobody has to wait for the leases of the dead. */
+  async startAgain(): Promise<void> {
+    await this.process.exited;
+    await this.database.query(
+      `UPDATE idempotency_keys SET locked_until = now() - interval '1 second' WHERE status = 'in_progress'`,
+    );
+    await this.start(Number(new URL(this.process.url).port));
+  }
+
+  async things(item: string): Promise<string[]> {
+    const rows = await this.database.query<{ id: string }>(
+      'SELECT id FROM things WHERE item = $1',
+      [item],
+    );
+    return rows.map(({ id }) => id);
+  }
+}
+
+async function databaseOfThings(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  await database.query('CREATE TABLE things (id serial, item text NOT NULL)');
+  return database;
+}
+
+describe.each<[PlatformName, PlatformName]>([
+  ['express', 'fastify'],
+  ['fastify', 'express'],
+])('Two services, on %s and on %s,', (shopPlatform, warehousePlatform) => {
+  let shop: Service;
+  let warehouse: Service;
+  beforeAll(async () => {
+    const databases = await Promise.all([databaseOfThings(), databaseOfThings()]);
+    warehouse = new Service('warehouse', warehousePlatform, databases[0], () => ({}));
+    shop = new Service('shop', shopPlatform, databases[1], () => ({
+      WAREHOUSE: warehouse.process.url,
+    }));
+    await warehouse.start();
+    await shop.start();
+  });
+  afterAll(async () => {
+    await Promise.all([shop, warehouse].map((service) => service.process.kill()));
+    await Promise.all([shop, warehouse].map((service) => service.database.drop()));
+  });
+
+  /** The client of both: it goes on until the shop is back, and knows nothing of the warehouse. */
+  async function order(item: string) {
+    const send = createIdempotentFetch({ retries: 35, maxDelay: 1_000 });
+    const response = await send(`${shop.process.url}/orders`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ item }),
+    });
+    return resultOf<{ order: string; reservation: string }>(response);
+  }
+
+  async function expectOnce(item: string, made: Awaited<ReturnType<typeof order>>) {
+    const things = { orders: await shop.things(item), reserved: await warehouse.things(item) };
+    expect({ item, ...things }).toEqual({
+      item,
+      orders: [made.order],
+      reserved: [made.reservation],
+    });
+  }
+
+  it('are killed at every point that a request passes', async () => {
+    await Promise.all([shop, warehouse].map((service) => service.process.ask('points')));
+    await expectOnce('undisturbed', await order('undisturbed'));
+    expect(await shop.process.ask('reported')).toEqual(SHOP_POINTS);
+    expect(await warehouse.process.ask('reported')).toEqual(WAREHOUSE_POINTS);
+    const steps = SHOP_POINTS.map((point) => FAULT_STEPS.find((step) => point.endsWith(step)));
+    expect(new Set(steps)).toEqual(new Set(FAULT_STEPS));
+  });
+
+  it.each(SHOP_POINTS)('act once if the first is killed at %s', async (point) => {
+    const item = `shop ${point}`;
+    await shop.process.ask('dieAt', point);
+    const made = order(item);
+    await shop.startAgain();
+    await expectOnce(item, await made);
+  });
+
+  it.each(WAREHOUSE_POINTS)('act once if the second is killed at %s', async (point) => {
+    const item = `warehouse ${point}`;
+    await warehouse.process.ask('dieAt', point);
+    const made = order(item);
+    await warehouse.startAgain();
+    await expectOnce(item, await made);
+  });
+
+  it.each(WAREHOUSE_POINTS)(
+    'act once if the second is killed at %s, and the first while it waits for it',
+    async (point) => {
+      const item = `both ${point}`;
+      await warehouse.process.ask('dieAt', point);
+      const made = order(item);
+      await warehouse.process.exited;
+      await shop.process.kill();
+      await warehouse.startAgain();
+      await shop.startAgain();
+      await expectOnce(item, await made);
+    },
+  );
+
+  it('have the same definite no, which is asked for once', async () => {
+    const item = `no rockets for ${shopPlatform}`;
+    const key = crypto.randomUUID();
+    const send = createIdempotentFetch();
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ item }),
+      idempotencyKey: key,
+    };
+    for (const replayed of [null, 'true']) {
+      const response = await send(`${shop.process.url}/orders`, init);
+      expect([response.status, await response.json()]).toEqual([410, { message: 'sold out' }]);
+      expect(response.headers.get('idempotent-replayed')).toBe(replayed);
+    }
+    const [phase] = await shop.database.query(
+      `SELECT state FROM idempotency_phases WHERE key = $1 AND name = 'reserved_item'`,
+      [key],
+    );
+    expect(phase).toEqual({ state: 'rejected' });
+  });
+});

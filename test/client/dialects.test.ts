@@ -74,7 +74,7 @@ forEachPlatform('The client and a server that speaks', (platform) => {
     beforeAll(async () => {
       app = await startIdempotentApp(platform, {
         controllers: [problems.routes.controller, routes.controller],
-        idempotency: { ...problems.idempotency, dialect, statusPath: '/status' },
+        idempotency: { ...problems.idempotency, dialect, statusPath: 'status' } as object,
         configure: (nest) => void nest.getHttpServer().on('request', watch),
         logger: false,
       });

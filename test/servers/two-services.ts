@@ -5,7 +5,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AtomicPhase, Idempotent, IdempotencyModule } from 'nestjs-atomic-idempotency';
 import { createIdempotentFetch, resultOf } from 'nestjs-atomic-idempotency/client';
 import { observeFaultPoints } from '../../lib/faults/fault-points.js';
-import { serve } from '../support/child-server.js';
+import { emit, serve } from '../support/child-server.js';
 
 const { DATABASE = '', ROLE = '', WAREHOUSE = '' } = process.env;
 
@@ -73,24 +73,22 @@ class WarehouseController {
 })
 class ServiceModule {}
 
-let reported = (): string[] => [];
+const passed: string[] = [];
+let stopAt: string | undefined;
+
+observeFaultPoints(({ name }) => {
+  if (name !== stopAt) return void passed.push(name);
+  stopAt = undefined;
+  emit('stopped', name);
+  // For good: whoever asked for it is about to kill this process.
+  return new Promise(() => undefined);
+});
 
 await serve(ServiceModule, {
   commands: {
-    /** SIGKILL at this point. */
-    dieAt: (point: string) => {
-      observeFaultPoints(({ name }) => {
-        if (name === point) process.kill(process.pid, 'SIGKILL');
-      });
-    },
-    points: () => {
-      const names: string[] = [];
-      const stop = observeFaultPoints(({ name }) => void names.push(name));
-      reported = () => {
-        stop();
-        return names;
-      };
-    },
-    reported: () => reported(),
+    /** The next request that comes to this fault point stays there. */
+    stopAt: (point: string) => void (stopAt = point),
+    /** The fault points that requests have passed. */
+    passed: () => passed.splice(0),
   },
 });

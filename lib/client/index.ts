@@ -1,3 +1,8 @@
+/**
+ * A client: `fetch()` that repeats a request until its outcome is known.
+ *
+ * @module nestjs-atomic-idempotency/client
+ */
 export {
   createIdempotentFetch,
   type IdempotentFetch,

@@ -17,9 +17,9 @@ export function isDefinite(error: unknown): error is HttpException {
  */
 export function definiteNo(error: unknown): HttpException | undefined {
   if (isDefinite(error)) return error;
-  const { status, body } = definiteAnswer(error) ?? {};
+  const { status, body = '' } = definiteAnswer(error) ?? {};
   if (status === undefined || status < 400 || !isLastWord(status)) return undefined;
-  const response = typeof body === 'object' && body !== null ? body : String(body ?? '');
+  const response = typeof body === 'object' && body !== null ? body : `${body as string}`;
   return new HttpException(response, status, { cause: error });
 }
 

@@ -405,7 +405,7 @@ describe('A named operation', () => {
   it('does not send a key that the server may have forgotten', async () => {
     const keys = memoryKeys();
     const key = '018f0000-0000-7000-8000-000000000000';
-    keys.add('old', { key, fingerprint: '', attempts: 1, expires: Date.now() });
+    await keys.add('old', { key, fingerprint: '', attempts: 1, expires: Date.now() });
     server.play(CREATED);
     const error = await failureOf(order(client({ keys }), { operation: 'old' }));
     expect(error).toMatchObject({ name: 'OutcomeUnknownError', reason: 'expires', key });

@@ -19,7 +19,7 @@ export function describeKeyStore(open: () => KeyStore, nameOf: (test: string) =>
   it('gives one key to all that come at once', async () => {
     const name = nameOf('at-once');
     const keys = Array.from({ length: 8 }, (_, index) => ({ ...KEY, key: `key-${index}` }));
-    const added = await Promise.all(keys.map((key) => open().add(name, key)));
+    const added = await Promise.all(keys.map(async (key) => open().add(name, key)));
     expect(new Set(added.map(({ key }) => key)).size).toBe(1);
   });
 

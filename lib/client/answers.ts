@@ -29,7 +29,7 @@ export function read({ response, body }: Received, codeOf: CodeOf | undefined): 
   }
   const code = codeIn(codeOf ? { code: codeOf(body, response) } : body);
   if (status >= 400 && code) return { advice: ADVICE[code], code };
-  if (status < 300) return { advice: isAccepted(status, body) ? 'wait' : 'outcome' };
+  if (response.ok) return { advice: isAccepted(status, body) ? 'wait' : 'outcome' };
   const told = headers.get('stripe-should-retry');
   if (told) return { advice: told === 'true' ? 'retry' : 'outcome' };
   // The draft's "still being processed", in words that this client does not know.

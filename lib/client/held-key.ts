@@ -54,12 +54,13 @@ export async function keyInStore(
 ): Promise<HeldKey> {
   const made = fresh(fingerprint, uuidV7(), lifetime);
   const stored = await keys.add(operation, made);
-  const { key, attempts, expires } = stored;
+  const { key, attempts } = stored;
   const held: HeldKey = {
     ...keyInMemory(fingerprint, key),
     operation,
     attempts,
-    expires,
+    // What never expires is null in JSON.
+    expires: (stored.expires as number | null) ?? Infinity,
     usedBefore: key !== made.key,
     save: () =>
       keys.update(operation, { key, fingerprint, attempts: held.attempts, expires: held.expires }),

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { memoryKeys } from 'nestjs-atomic-idempotency/client';
+import { createIdempotentFetch, memoryKeys } from 'nestjs-atomic-idempotency/client';
 import { fileKeys } from 'nestjs-atomic-idempotency/client/file';
 import { endWithThisProcess } from '../support/end-with-this-process.js';
 import { until } from '../support/until.js';
@@ -35,6 +35,18 @@ describe('Keys in a folder', () => {
     const files = await readdir(folder);
     expect(files.filter((file) => !/^[0-9a-f]{64}\.json$/.test(file))).toEqual([]);
     for (const file of files) expect((await stat(join(folder, file))).mode & 0o077).toBe(0);
+  });
+
+  it('may be kept for ever', async () => {
+    const server = await startScriptedServer();
+    const keys = fileKeys(join(folder, 'for-ever'));
+    const send = createIdempotentFetch({ keys, keyLifetime: Infinity, retries: 0 });
+    const order = () => send(server.url, { method: 'POST', operation: 'order' });
+    server.play({ status: 503 }, { status: 201 });
+    await expect(order()).rejects.toMatchObject({ reason: 'retries' });
+    expect((await order()).status).toBe(201);
+    expect(server.requests[1]!.key).toBe(server.requests[0]!.key);
+    await server.close();
   });
 
   it('are used by a client that was killed and started again', async () => {

@@ -99,7 +99,7 @@ export default defineConfig({
             items: [
               item('The package', 'reference/api/nestjs-atomic-idempotency/index'),
               item('/client', 'reference/api/nestjs-atomic-idempotency/client/index'),
-              item('/client/file', 'reference/api/nestjs-atomic-idempotency/client/file'),
+              item('/client/file', 'reference/api/nestjs-atomic-idempotency/client/file/index'),
               item('/migrations', 'reference/api/nestjs-atomic-idempotency/migrations/index'),
               item('/testing', 'reference/api/nestjs-atomic-idempotency/testing/index'),
             ],

@@ -4,6 +4,7 @@
  * order is as it is. `(root)` stands for the files of lib itself.
  */
 export const ROOMS = [
+  'client',
   'telemetry',
   'answers',
   'policy',
@@ -63,6 +64,14 @@ export default {
       comment: 'OpenTelemetry is an optional peer: only its own entry point may import it.',
       from: { path: '^lib/', pathNot: folder('opentelemetry') },
       to: { path: 'node_modules/@opentelemetry/' },
+    },
+    {
+      name: 'client-alone',
+      severity: 'error',
+      comment:
+        'The client runs in browsers and without Nest: it imports nothing but itself. Its store of files has an entry point of its own.',
+      from: { path: folder('client'), pathNot: '^lib/client/file' },
+      to: { pathNot: '^lib/client/(?!file)' },
     },
     {
       name: 'lib-alone',

@@ -15,6 +15,8 @@ const shared = {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // The package by its own name, from source: no build between edit and test.
     '^nestjs-atomic-idempotency$': '<rootDir>/lib/index.ts',
+    '^nestjs-atomic-idempotency/client$': '<rootDir>/lib/client/index.ts',
+    '^nestjs-atomic-idempotency/client/file$': '<rootDir>/lib/client/file.ts',
     '^nestjs-atomic-idempotency/migrations$': '<rootDir>/migrations/index.ts',
     '^nestjs-atomic-idempotency/opentelemetry$': '<rootDir>/lib/opentelemetry/index.ts',
     '^nestjs-atomic-idempotency/testing$': '<rootDir>/lib/testing/index.ts',

@@ -81,6 +81,8 @@ export default defineConfig({
           item('Migrating', 'guides/migrating'),
           item('Swagger', 'guides/swagger'),
           item('Error envelopes', 'guides/error-envelopes'),
+          item('The client', 'guides/client'),
+          item('For your clients', 'guides/for-your-clients'),
           item('CommonJS and Jest', 'guides/commonjs-and-jest'),
         ],
       },
@@ -98,6 +100,8 @@ export default defineConfig({
             collapsed: true,
             items: [
               item('The package', 'reference/api/nestjs-atomic-idempotency/index'),
+              item('/client', 'reference/api/nestjs-atomic-idempotency/client/index'),
+              item('/client/file', 'reference/api/nestjs-atomic-idempotency/client/file/index'),
               item('/migrations', 'reference/api/nestjs-atomic-idempotency/migrations/index'),
               item('/testing', 'reference/api/nestjs-atomic-idempotency/testing/index'),
             ],

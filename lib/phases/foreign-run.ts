@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs/common';
+import { isNotExecuted } from '../client/effect.js';
 import { errorLine } from '../telemetry/error-line.js';
 import { publish } from '../telemetry/publish.js';
 import { inSpan, type SpanStart } from '../telemetry/tracing.js';
@@ -12,7 +13,7 @@ import {
 } from '../postgres/database-errors.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { persist } from '../postgres/retries.js';
-import type { ForeignPhase } from './foreign-phase.js';
+import type { ForeignEffect, ForeignPhase } from './foreign-phase.js';
 import { fromJson } from '../schema/json.js';
 import { LeaseLostError, OutcomeUnknownError, type StopReason } from '../policy/phase-errors.js';
 import type { PhaseJournal } from './phase-journal.js';
@@ -21,7 +22,7 @@ import { phaseResult } from './phase-result.js';
 import { runningPhase, type RunningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { Intent } from './phase-store.js';
-import { isDefinite, rejectionFrom, rejectionOf } from './rejection.js';
+import { definiteNo, rejectionFrom, rejectionOf } from './rejection.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
 import type { Reconcilers, Reconciliation } from './reconciler.js';
 
@@ -155,10 +156,15 @@ export class ForeignRun<R, T> {
           () => this.describeCall(),
           async () => this.phase.call(effect),
         );
-      return { result: await runningPhase.run(scope, call) };
+      return { result: await runningPhase.call(scope, this.shownEffect(effect), call) };
     } catch (error) {
       return { error };
     }
+  }
+
+  /** What a client of this package is told that is called in this phase. */
+  private shownEffect({ idempotencyKey: key, attempt, signal }: ForeignEffect) {
+    return { key, attempt, signal, inDoubt: !this.isFresh() };
   }
 
   private describeCall(): SpanStart {
@@ -174,7 +180,8 @@ export class ForeignRun<R, T> {
       this.stop('not_executed');
       throw error;
     }
-    if (isDefinite(error)) throw await this.reject(error);
+    const no = definiteNo(error);
+    if (no) throw await this.reject(no);
     const { inDoubt = 'stop' } = this.phase;
     if (inDoubt === 'reconcile' && this.place.attempt) {
       const reconciliation = await this.reconcile();
@@ -211,7 +218,7 @@ export class ForeignRun<R, T> {
 
   private neverExecuted(error: unknown): boolean {
     try {
-      return this.phase.notExecuted?.(error) === true;
+      return isNotExecuted(error) || this.phase.notExecuted?.(error) === true;
     } catch (failure) {
       ForeignRun.logger.error(
         `notExecuted of phase "${this.place.name}" threw and counts as false: ${errorLine(failure)}`,

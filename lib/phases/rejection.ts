@@ -1,4 +1,5 @@
 import { HttpException } from '@nestjs/common';
+import { definiteAnswer } from '../client/effect.js';
 import { isLastWord } from '../policy/resolve-policy.js';
 import { fromJson, toJson } from '../schema/json.js';
 
@@ -8,6 +9,18 @@ import { fromJson, toJson } from '../schema/json.js';
  */
 export function isDefinite(error: unknown): error is HttpException {
   return error instanceof HttpException && isLastWord(error.getStatus());
+}
+
+/**
+ * The definite no that an error of a foreign call stands for. What a client of
+ * this package throws becomes the exception that a resume would throw.
+ */
+export function definiteNo(error: unknown): HttpException | undefined {
+  if (isDefinite(error)) return error;
+  const { status, body = '' } = definiteAnswer(error) ?? {};
+  if (status === undefined || status < 400 || !isLastWord(status)) return undefined;
+  const response = typeof body === 'object' && body !== null ? body : `${body as string}`;
+  return new HttpException(response, status, { cause: error });
 }
 
 /** An exception that is a definite answer, as JSON. @param what for the message if it is not JSON */

@@ -19,7 +19,7 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 export class OpenTelemetryTracing implements Tracing {
   constructor(private readonly tracer: Tracer) {}
 
-  start({ name, kind, attributes = {}, origin, detached }: SpanStart): OpenSpan {
+  start({ name, kind, attributes = {}, origin, detached, startedAt }: SpanStart): OpenSpan {
     const from = origin ? spanContextOf(origin) : undefined;
     const around = detached ? ROOT_CONTEXT : context.active();
     // Work that goes on without its request has no other parent: it belongs to that trace.
@@ -30,6 +30,7 @@ export class OpenTelemetryTracing implements Tracing {
         kind: kind === undefined ? SpanKind.INTERNAL : KINDS[kind],
         attributes: given(attributes),
         links: from ? [{ context: from }] : [],
+        ...(startedAt !== undefined && { startTime: startedAt }),
       },
       parent,
     );

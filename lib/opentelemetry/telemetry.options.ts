@@ -10,7 +10,11 @@ export interface IdempotencyTelemetryOptions {
   /** Metrics of what happens. @default true */
   metrics?: boolean;
 
-  /** A span for each request with a key, phase, foreign call, delivery and run of a job. @default true */
+  /**
+   * A span for each request with a key, phase, foreign call, delivery, and run of a
+   * job that handled rows or failed.
+   * @default true
+   */
   traces?: boolean;
 
   /**

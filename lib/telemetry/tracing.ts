@@ -10,6 +10,8 @@ export interface SpanStart {
   origin?: string | null | undefined;
   /** It belongs to no request: not even to the one that happens to surround it. */
   detached?: boolean;
+  /** When it began, in milliseconds since 1970. @default now */
+  startedAt?: number;
 }
 
 export type Attributes = Record<string, string | number | boolean | undefined>;
@@ -62,14 +64,26 @@ export function inSpan<T>(
   return span ? spanned(span, work) : work();
 }
 
+/** Makes a span of work that has ended, where only its end tells whether it is worth one. */
+export function endedSpan(
+  describe: () => SpanStart & { startedAt: number },
+  error?: unknown,
+): void {
+  startSpan(describe)?.end(error === undefined ? undefined : errorType(error));
+}
+
+/** Its name alone: a message may have the data of the application's users in it. */
+function errorType(error: unknown): string {
+  return error instanceof Error ? error.name : 'Error';
+}
+
 async function spanned<T>(span: OpenSpan, work: (span: OpenSpan) => Promise<T>): Promise<T> {
   try {
     const result = await span.run(() => work(span));
     span.end();
     return result;
   } catch (error) {
-    // Its name alone: a message may have the data of the application's users in it.
-    span.end(error instanceof Error ? error.name : 'Error');
+    span.end(errorType(error));
     throw error;
   }
 }

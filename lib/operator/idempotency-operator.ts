@@ -16,11 +16,10 @@ import { isEffectKey, isId, searchOf } from './key-search.js';
 import type { OperatorQueries } from './operator-queries.js';
 import {
   stateOf,
-  type Actor,
-  type ResolutionStore,
+  type ResolutionQueries,
   type SeenForDecision,
-  type Written,
-} from '../resolution/resolution-store.js';
+} from '../resolution/resolution-queries.js';
+import type { Actor, ResolutionStore, Written } from '../resolution/resolution-store.js';
 import {
   changedSince,
   doubtful,
@@ -54,6 +53,7 @@ const MOST_ROUNDS = 5;
 export class IdempotencyOperator {
   constructor(
     private readonly store: ResolutionStore,
+    private readonly seen: ResolutionQueries,
     private readonly queries: OperatorQueries,
     private readonly maintenance: Maintenance,
     private readonly replays: ReplayCache,
@@ -91,7 +91,7 @@ export class IdempotencyOperator {
       );
     }
     return this.decide(
-      () => this.store.seeEffect(effectKey),
+      () => this.seen.effect(effectKey),
       `There is no foreign call with the effect key ${effectKey}.`,
       by,
       (seen, actor) => {
@@ -221,7 +221,7 @@ export class IdempotencyOperator {
 
   private decideKey(id: string, by: By, decide: Decide): Promise<Change> {
     return this.decide(
-      async () => (isId(id) ? this.store.seeKey(id) : undefined),
+      async () => (isId(id) ? this.seen.key(id) : undefined),
       `There is no key ${JSON.stringify(id)}.`,
       by,
       (seen, actor) => (seen.status === 'in_progress' ? running(seen) : decide(seen, actor)),

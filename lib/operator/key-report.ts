@@ -10,8 +10,8 @@ export interface KeyQuery {
   key?: string;
   /** The idempotency key of one foreign call. */
   effectKey?: string;
-  /** The one with this id. */
-  id?: string;
+  /** The key with this id, or those with these. */
+  id?: string | readonly string[];
   /** The pattern of its route, such as `/rides/:id/tips`. */
   route?: string;
   /** Reserved longer ago than this. */
@@ -90,10 +90,13 @@ export interface KeyReport extends KeySummary {
   answer: { status: number; headers: Record<string, string | string[]>; bytes: number } | null;
   phases: PhaseReport[];
   /** What people and machines decided about it. */
-  audit: Omit<IdempotencyAudit, 'keyId' | 'scope' | 'endpoint' | 'key'>[];
+  audit: AuditEntry[];
   /** All of it in the order of time. */
   timeline: TimelineEntry[];
 }
+
+/** What somebody decided about a key, or about a message that its request added. */
+export type AuditEntry = Omit<IdempotencyAudit, 'keyId' | 'scope' | 'endpoint' | 'key'>;
 
 export interface TimelineEntry {
   at: Date;

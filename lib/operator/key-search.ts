@@ -13,7 +13,7 @@ export interface KeySearch {
   scope: string | null;
   key: string | null;
   effectKey: string | null;
-  id: string | null;
+  ids: readonly string[] | null;
   route: string | null;
   /** Milliseconds. */
   olderThan: number | null;
@@ -40,7 +40,7 @@ export function searchOf(query: KeyQuery): KeySearch {
     key: key ?? null,
     effectKey:
       effectKey === undefined ? null : checked('effectKey', effectKey, isEffectKey, 'a UUID'),
-    id: id === undefined ? null : checked('id', id, isId, 'the id of a key'),
+    ids: id === undefined ? null : idsOf(id),
     route: route ?? null,
     olderThan: olderThan === undefined ? null : ageOf('olderThan', olderThan),
     youngerThan: youngerThan === undefined ? null : ageOf('youngerThan', youngerThan),
@@ -64,6 +64,11 @@ function statusesOf(status: KeyStatus | readonly KeyStatus[]): readonly KeyStatu
   return statuses.map((each) =>
     checked('status', each, isStatus, `one of ${KEY_STATUSES.join(', ')}`),
   );
+}
+
+function idsOf(id: string | readonly string[]): readonly string[] {
+  const ids = typeof id === 'string' ? [id] : id;
+  return ids.map((each) => checked('id', each, isId, 'the id of a key'));
 }
 
 function ageOf(member: string, duration: Duration): number {

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
 import { outside } from '../telemetry/outside.js';
 import type { Delivery } from './delivery.js';
-import type { MessageLease, OutboxStore } from './outbox-store.js';
+import type { MessageLease, DeliveryStore } from './delivery-store.js';
 
 /** Two heartbeats may fail before a lease lapses. */
 const HEARTBEATS_PER_LEASE = 3;
@@ -14,7 +14,7 @@ export class DeliveryLeases {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly store: OutboxStore,
+    private readonly store: DeliveryStore,
     private readonly lease: number,
   ) {}
 

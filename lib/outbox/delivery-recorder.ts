@@ -5,7 +5,7 @@ import { Batcher } from '../postgres/batcher.js';
 import { persist } from '../postgres/retries.js';
 import type { Delivery, DeliveryOutcome } from './delivery.js';
 import { describeFailure, pauseAfter } from './failure.js';
-import type { MessageLease, OutboxStore } from './outbox-store.js';
+import type { MessageLease, DeliveryStore } from './delivery-store.js';
 
 /** Records how deliveries ended: gone, tried again after a pause, or a dead letter. */
 export class DeliveryRecorder {
@@ -14,7 +14,7 @@ export class DeliveryRecorder {
   private readonly delivered: Batcher<MessageLease, boolean>;
 
   constructor(
-    private readonly store: OutboxStore,
+    private readonly store: DeliveryStore,
     private readonly maxAttempts: number,
     private readonly lease: number,
   ) {

@@ -1,6 +1,7 @@
 import { fromJson } from '../schema/json.js';
 import type { OfMessage } from '../telemetry/events.js';
-import type { MessageLease, StoredMessage } from './outbox-store.js';
+import type { MessageLease } from './delivery-store.js';
+import type { StoredMessage } from './message-statements.js';
 import type { DeliveredMessage, OutboxTransport } from './outbox-transport.js';
 
 /** How a delivery ended, as far as this process may say. */

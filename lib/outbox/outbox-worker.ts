@@ -7,7 +7,8 @@ import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { Delivery, type DeliveryOutcome } from './delivery.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryRecorder } from './delivery-recorder.js';
-import type { OutboxStore, StoredMessage } from './outbox-store.js';
+import type { DeliveryStore } from './delivery-store.js';
+import type { StoredMessage } from './message-statements.js';
 import type { OutboxSettings } from './outbox.settings.js';
 import type { OutboxTransport } from './outbox-transport.js';
 import { UnhandledTopics } from './unhandled-topics.js';
@@ -28,7 +29,7 @@ export class OutboxWorker implements Work {
 
   /** @param wake asks for another run, because there is room and maybe work */
   constructor(
-    private readonly store: OutboxStore,
+    private readonly store: DeliveryStore,
     private readonly transport: OutboxTransport,
     private readonly settings: Omit<OutboxSettings, 'transport'>,
     private readonly wake: () => void,

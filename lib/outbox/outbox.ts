@@ -5,23 +5,30 @@ import { fromJson, toJson } from '../schema/json.js';
 import { requestContext } from '../phases/request-context.js';
 import { currentTraceparent } from '../telemetry/tracing.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
+import { actorOf, type By } from '../resolution/operator-result.js';
 import type { CommitWatch } from './commit-watch.js';
+import type { DeadLetterStore } from './dead-letter-store.js';
 import type { OutboxStore } from './outbox-store.js';
 
 export interface OutboxMessageOptions {
   /**
-   * Messages with the same one are delivered one after another, in the order in
-   * which they were committed; transactions that add for the same one take turns.
-   * One that fails, or is delayed, holds back those behind it, and no others.
+   * Messages with the same ordering key are delivered one after another, in the
+   * order in which they were committed; transactions that add for the same key
+   * wait for each other. A message that fails, or is delayed, holds back those
+   * behind it, and no others.
    */
   orderingKey?: string;
-  /** Not before this time has passed. */
+  /** The message is not delivered before this time has passed. */
   delay?: Duration;
 }
 
 /** A message that is not delivered any more until somebody requeues it. */
 export interface DeadLetter {
+  /** The scope of the request that added it; empty outside a request. */
+  scope: string;
   id: string;
+  /** The key of that request, for `IdempotencyOperator.inspect()`; the key may be gone by now. */
+  keyId: string | undefined;
   topic: string;
   payload: unknown;
   orderingKey: string | undefined;
@@ -32,7 +39,15 @@ export interface DeadLetter {
   deadAt: Date;
 }
 
-/** Longer ones do not fit into the index that finds the first message of a key. */
+/** Which dead letters to find. All of it must hold; with nothing given, every one is found. */
+export interface DeadLetterQuery {
+  topic?: string;
+  ids?: readonly string[];
+  /** @default 100 */
+  limit?: number;
+}
+
+/** Longer ordering keys do not fit into the index that finds the first message of a key. */
 const LONGEST_ORDERING_KEY = 1_000;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -46,6 +61,7 @@ export class Outbox {
   constructor(
     private readonly dataSource: DataSource,
     private readonly store: OutboxStore,
+    private readonly letters: DeadLetterStore,
     private readonly commits: CommitWatch,
     private readonly wake: () => void,
   ) {}
@@ -71,9 +87,11 @@ export class Outbox {
     const id = randomUUID();
     // Before the statement: a transaction that ends meanwhile wakes for nothing at worst.
     this.commits.expect(queryRunner);
+    const attempt = requestContext.current?.attempt;
     await this.store.add(tx, {
-      scope: requestContext.current?.attempt?.scope ?? '',
+      scope: attempt?.scope ?? '',
       id,
+      keyId: attempt?.id,
       topic,
       payload: toJson(payload, `The payload of a message for "${topic}"`),
       orderingKey: orderingKeyOf(options, what),
@@ -83,11 +101,16 @@ export class Outbox {
     return id;
   }
 
-  /** Messages whose deliveries failed too often, those that died first first. */
-  async deadLetters(find: { topic?: string; limit?: number } = {}): Promise<DeadLetter[]> {
-    const letters = await this.store.deadLetters(find.topic ?? null, find.limit ?? 100);
+  /** Messages whose deliveries failed too often, in the order in which they were given up. */
+  async deadLetters(find: DeadLetterQuery = {}): Promise<DeadLetter[]> {
+    const { topic = null, ids, limit = 100 } = find;
+    // Only a UUID can be the id of a message; PostgreSQL would refuse anything else.
+    const uuids = ids ? ids.filter((id) => UUID.test(id)) : null;
+    const letters = await this.letters.find(topic, uuids, limit);
     return letters.map((letter) => ({
+      scope: letter.scope,
       id: letter.id,
+      keyId: letter.keyId ?? undefined,
       topic: letter.topic,
       payload: fromJson(letter.payload ?? undefined),
       orderingKey: letter.orderingKey ?? undefined,
@@ -101,10 +124,19 @@ export class Outbox {
   /**
    * Gives a dead letter another round of deliveries, under the same id, at the
    * end of its ordering key. False where there is no dead letter with this id.
+   *
+   * @param by who decided it, and why: both go into the audit
    */
-  async requeue(id: string): Promise<boolean> {
+  async requeue(id: string, by: Omit<Exclude<By, string>, 'seen'> | string): Promise<boolean> {
+    const actor = actorOf(by);
+    if (!actor) {
+      throw new PhaseUsageError(
+        "outbox.requeue() was not told who decides it, and the audit needs a name. Use requeue(id, 'a name') or requeue(id, { who, why }).",
+      );
+    }
     if (!UUID.test(id)) return false;
-    const requeued = await this.store.requeue(id);
+    const scope = await this.letters.scopeOf(id);
+    const requeued = scope !== undefined && (await this.letters.requeue({ scope, id }, actor));
     if (requeued) this.wake();
     return requeued;
   }

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { ReportedOnce } from '../telemetry/reported-once.js';
-import type { OutboxStore } from './outbox-store.js';
+import type { DeliveryStore } from './delivery-store.js';
 
 /** How long a message may wait before it is pointed out, and how often is looked. */
 const PATIENCE = 60_000;
@@ -15,7 +15,7 @@ export class UnhandledTopics {
   private lookedAt = performance.now();
 
   constructor(
-    private readonly store: OutboxStore,
+    private readonly store: DeliveryStore,
     private readonly patience = PATIENCE,
   ) {}
 

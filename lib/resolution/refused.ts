@@ -1,5 +1,5 @@
 import { refuse, type Refused, type SeenByPerson } from './operator-result.js';
-import type { SeenForDecision } from './resolution-store.js';
+import type { SeenForDecision } from './resolution-queries.js';
 
 /** Nothing is left to do but to answer. */
 export function isFinished({ status }: Pick<SeenForDecision, 'status'>): boolean {

@@ -16,7 +16,7 @@ import type { KeyStatus } from './key-status.js';
 @Unique(['id'])
 @Index(['expiresAt'])
 @Index(['resumeAfter'], { where: 'resume_after IS NOT NULL' })
-@Index(['reconcileAfter'], {
+@Index(['reconcileAfter', 'id'], {
   where: 'reconcile_after IS NOT NULL',
 })
 @Check(

@@ -16,6 +16,10 @@ export class OutboxMessage {
   @PrimaryColumn('uuid', { name: 'id' })
   id!: string;
 
+  /** The key whose request added it, without a foreign key; null outside a request. */
+  @Column('bigint', { name: 'key_id', nullable: true })
+  keyId!: string | null;
+
   /** The order in which messages were added; a requeued one gets a new place at the end. */
   @Column('bigint', { name: 'position' })
   @Generated('increment')

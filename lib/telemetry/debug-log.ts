@@ -33,6 +33,7 @@ const LINES: Lines = {
   outbox_delivered: ({ id, topic }) => `message ${id} for ${topic}: delivered`,
   outbox_failed: ({ id, topic, error }) => `message ${id} for ${topic}: failed: ${error}`,
   outbox_dead: ({ id, topic, error }) => `message ${id} for ${topic}: dead: ${error}`,
+  outbox_requeued: ({ id, topic, who }) => `message ${id} for ${topic}: requeued by ${who}`,
   job_ran: ({ job, rows }) => `job ${job}: ${rows} row(s)`,
   job_failed: ({ job, error }) => `job ${job}: fails: ${error}`,
 };

@@ -100,6 +100,8 @@ export interface IdempotencyEvents {
   outbox_failed: OfMessage & { duration: number; error: string };
   /** The last delivery of a message failed: it is a dead letter. */
   outbox_dead: OfMessage & { duration: number; error: string };
+  /** Somebody requeued a dead letter. `who` is as the audit has it. */
+  outbox_requeued: Omit<OfMessage, 'attempt'> & { who: string };
   /** A statement of ours got no answer, or no usable one. `code` is the SQLSTATE, or why it was not sent. */
   store_unavailable: { code: string };
   /** A job has looked for work. */
@@ -137,6 +139,7 @@ export const EVENT_NAMES = Object.keys({
   outbox_delivered: true,
   outbox_failed: true,
   outbox_dead: true,
+  outbox_requeued: true,
   store_unavailable: true,
   job_ran: true,
   job_failed: true,

@@ -44,7 +44,7 @@ forEachPlatform('Forms of the operator page', (platform) => {
       const forms: [string, Record<string, string>][] = [
         ['/decide', decision(key)],
         ['/bulk', { action: 'retry', reason: 'x', items: `${key.id}:unknown:2`, step: 'do' }],
-        ['/requeue', { which: 'chosen', item0: letter }],
+        ['/requeue', { which: 'chosen', item0: letter, reason: 'x' }],
       ];
       for (const [path, fields] of forms) {
         const refused = await submit(`${app.page}${path}`, fields, headers());

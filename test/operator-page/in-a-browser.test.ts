@@ -16,6 +16,7 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
   onEachPlatform((platform) => {
     let app: PageApp;
     let shown: MadeKey;
+    let letter: string;
     beforeAll(async () => {
       app = await startPageApp(platform, {
         environment: 'production',
@@ -25,7 +26,7 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
       const { database } = app;
       shown = await insertUnknown(database, { key: 'ride-2f6c1', age: '5 hours' });
       await insertUnknown(database, { key: 'tip-90aa7', route: '/rides/:id/tips' });
-      await insertDeadLetter(database, { orderingKey: 'ride-7' });
+      letter = await insertDeadLetter(database, { orderingKey: 'ride-7' });
       await database.query(
         `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, locked_until, created_at, method, route, expires_at)
          SELECT 'crowd', 'load-' || n, '', gen_random_uuid(), CASE WHEN n % 37 = 0 THEN 'failed_retryable' ELSE 'completed' END,
@@ -51,6 +52,7 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
         keys: '/keys?status=unknown',
         key: `/key?id=${shown.id}&values=shown`,
         letters: '/letters?values=shown',
+        letter: `/letter?id=${letter}&values=shown`,
       };
       for (const [scheme, width] of [
         ['light', 1280],
@@ -269,12 +271,14 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
       const tab = await browser.open('ada');
       await tab.page.goto(`${app.page}/letters?topic=mail`);
       await tab.page.click(`input[value="${first}"]`);
+      await tab.fill('#reason-letters', 'The mail server is back');
       await tab.click('button[value=chosen]');
       expect(await tab.text()).toContain('The messages were requeued.');
       expect(await tab.text()).toContain('No dead letters');
 
       for (let n = 0; n < 30; n++) await insertDeadLetter(app.database, { topic: 'mail' });
       await tab.page.goto(`${app.page}/letters?topic=mail`);
+      await tab.fill('#reason-letters', 'The mail server is back again');
       await tab.click('button[value=all]');
       expect(await tab.text()).toContain('30 messages would be requeued');
       await tab.click('button[value=chosen]');

@@ -37,11 +37,13 @@ export const DECISION_FIELDS = [
 /** Who decides is not in the form: that comes from `access`. */
 export function readDecision(form: Fields): ReasonedDecision {
   const decision = decisionIn(form);
+  return { decision, reason: reasonIn(form), evidence: form.text('evidence') };
+}
+
+export function reasonIn(form: Fields): string {
   const reason = form.text('reason');
-  if (reason === undefined) {
-    throw new FormFault('Say why: the audit needs a reason, for whoever asks about this later.');
-  }
-  return { decision, reason, evidence: form.text('evidence') };
+  if (reason !== undefined) return reason;
+  throw new FormFault('Say why: the audit needs a reason, for whoever asks about this later.');
 }
 
 /** Reason and evidence, as they stand in the audit. */

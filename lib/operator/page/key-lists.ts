@@ -2,7 +2,7 @@ import type { IdempotencyOperator } from '../idempotency-operator.js';
 import type { KeyQuery, KeySummary } from '../key-report.js';
 import { searchOf } from '../key-search.js';
 import { isOfUnknown } from './key-filter.js';
-import type { PageQueries, UnknownKey } from './page-queries.js';
+import type { UnknownKey, UnknownQueries } from './unknown-queries.js';
 
 /**
  * How many keys one request looks at, where no index helps: about a second. The
@@ -24,7 +24,7 @@ export interface KeyList {
 export class KeyLists {
   constructor(
     private readonly operator: IdempotencyOperator,
-    private readonly queries: PageQueries,
+    private readonly queries: UnknownQueries,
   ) {}
 
   async page(query: KeyQuery, after: string | undefined, limit: number): Promise<KeyList> {
@@ -35,12 +35,7 @@ export class KeyLists {
       walk: WALK,
       ...(after !== undefined && { after }),
     });
-    return {
-      keys,
-      unknown: undefined,
-      next,
-      unfinished: next !== undefined && keys.length < limit,
-    };
+    return listOf(keys, undefined, next, limit);
   }
 
   private async unknown(
@@ -48,14 +43,16 @@ export class KeyLists {
     after: string | undefined,
     limit: number,
   ): Promise<KeyList> {
-    const cursor = after !== undefined && isCursor(after) ? after : undefined;
-    const unknown = await this.queries.unknown(searchOf(query), cursor, limit);
-    const next = unknown.length === limit ? unknown.at(-1)!.cursor : undefined;
-    return { keys: unknown, unknown, next, unfinished: false };
+    const { keys, next } = await this.queries.page(searchOf(query), after, limit, WALK);
+    return listOf(keys, keys, next, limit);
   }
 }
 
-/** Of the list of unknown keys: part, time and id. */
-function isCursor(text: string): boolean {
-  return /^[01]~\d{1,12}(\.\d{1,9})?~[^~]+$/.test(text);
+function listOf(
+  keys: KeySummary[],
+  unknown: UnknownKey[] | undefined,
+  next: string | undefined,
+  limit: number,
+): KeyList {
+  return { keys, unknown, next, unfinished: next !== undefined && keys.length < limit };
 }

@@ -6,6 +6,7 @@ export type PageName =
   | 'keys'
   | 'key'
   | 'letters'
+  | 'letter'
   | 'decide'
   | 'bulk'
   | 'requeue'

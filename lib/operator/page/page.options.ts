@@ -22,8 +22,8 @@ export interface OperatorIntent {
   action: OperatorAction;
   /** The key that it is done to; undefined for a message. */
   key?: { id: string; scope: string; endpoint: string; key: string; route: string | null };
-  /** The dead letter that it is done to. */
-  message?: { id: string; topic: string };
+  /** The dead letter that it is done to. Its scope is that of the request that added it. */
+  message?: { scope: string; id: string; topic: string };
 }
 
 /** Where a value that is about to be shown comes from. */

@@ -1,6 +1,7 @@
 import type { KeyStatus } from '../../schema/key-status.js';
 import type { PhaseState } from '../../schema/phase-record.js';
 import { html, visible, type Html, type HtmlValue } from './html.js';
+import type { Links } from './links.js';
 
 type Tone = 'good' | 'warn' | 'bad' | '';
 
@@ -38,9 +39,13 @@ export function note(tone: Tone, content: HtmlValue): Html {
   return html`<p class="note ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}">${content}</p>`;
 }
 
-/** A cell that says what it is where the table is shown as a list, on a phone. */
-export function cell(label: string, content: HtmlValue, kind = ''): Html {
-  return html`<td class="${kind}" data-label="${label}"><div>${content}</div></td>`;
+/** In place of a value that is not there. */
+export function none(): Html {
+  return html`<span class="none">–</span>`;
+}
+
+export function keyLink({ id, key }: { id: string; key: string }, links: Links): Html {
+  return html`<a href="${links.to('key', { id })}"><code>${visible(key)}</code></a>`;
 }
 
 /** A text that people copy. The button is for the script; without it the text is selected by a click. */

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { insertKey } from '../operator/key-states.js';
 import { keyRow } from '../support/idempotent-app.js';
@@ -11,6 +13,9 @@ import {
   type MadeKey,
   type PageApp,
 } from './page-app.js';
+
+/** Of a PNG, in pixels. */
+const widthOf = (png: Buffer) => png.readUInt32BE(16);
 
 describeInBrowser('On the operator page, in a browser,', (browser) => {
   onEachPlatform((platform) => {
@@ -71,6 +76,34 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
       }
       expect(tab.complaints).toEqual([]);
     });
+
+    // Taken here, so that they can be taken again: copy them to docs/images when the page changes.
+    if (platform.name === 'express')
+      it('the pictures in the docs are of this page', async () => {
+        const tab = await browser.open('ada');
+        await tab.page.setViewport({ width: 1040, height: 800 });
+        await tab.page.goto(app.page);
+        const overview = await browser.shoot(tab.page, 'operator-page-overview', 'body');
+
+        await tab.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+        await openKey(tab, shown);
+        await tab.page.click('input[value=executed]');
+        await tab.fill('[name=result]', '{"chargeId":"ch_3PqWn"}');
+        await tab.fill('[name=reason]', 'The provider shows the charge');
+        await tab.fill('[name=evidence]', 'https://pay.example.com/ch_3PqWn');
+        const form = await browser.shoot(
+          tab.page,
+          'operator-page-key',
+          '[aria-labelledby=actions-title]',
+        );
+
+        const images = new URL('../../docs/images/', import.meta.url);
+        for (const taken of [overview, form]) {
+          const ours = await readFile(taken);
+          const inDocs = await readFile(new URL(basename(taken), images));
+          expect(widthOf(inDocs)).toBe(widthOf(ours));
+        }
+      });
 
     it('the overview shows what is urgent first', async () => {
       const tab = await browser.open('ada');

@@ -60,7 +60,7 @@ export function page(
         </header>
         <main id="main">${content}</main>
         <footer>
-          All times are in UTC. What is decided about a key goes into the audit, with your name.
+          All times are in UTC. Each decision goes into the audit, with your name.
         </footer>
       </body>
     </html> `;

@@ -21,28 +21,28 @@ export interface RoutedRequest {
   request: IncomingRequest;
   /** The pattern of the matched route, such as `/rides/:id/tips`. */
   pattern: string;
-  /** Its controller is for certain hosts, so the host is part of the route. */
+  /** Its controller is bound to hosts, so the host is part of the route. */
   ofHost: boolean;
   policy: ResolvedPolicy;
   context: ExecutionContext;
   observed: Observation;
 }
 
-/** Reads from a request what its key is about. */
+/** Reads the key, the scope and the fingerprint of a request. */
 export class RequestReader {
   constructor(
     private readonly header: string,
     private readonly scopes: ScopeReader,
   ) {}
 
-  /** Undefined: it came without a key, and needs none. */
+  /** Undefined: it has no key, and needs none. */
   key(request: IncomingRequest, required: boolean): string | undefined {
     const key = readKey(request, this.header);
     if (key === undefined && required) throw keyMissing(this.header);
     return key;
   }
 
-  /** Before the handler sees the request, which it may change. */
+  /** Call it before the handler, which may change the request. */
   async identify(key: string, routed: RoutedRequest): Promise<KeyedRequest> {
     const { request, pattern, ofHost, policy, context, observed } = routed;
     const scope = await this.scopes.read(request, context);

@@ -37,7 +37,7 @@ import { SweeperStore } from './background/sweeper-store.js';
 import { Sweeper } from './background/sweeper.js';
 import { ReconcilerJob } from './background/reconciler-job.js';
 
-/** The work that goes on without a client. */
+/** The jobs, the outbox and the status resource. */
 export const backgroundProviders: Provider[] = [
   Operations,
   OutboxHandlers,

@@ -15,7 +15,7 @@ import type { HandlerEnd } from './response/handler-end.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { Observation } from './telemetry/observation.js';
 
-/** On a request that has passed: a second copy of the interceptor on a route has nothing to do. */
+/** Marks a request that has been handled: a second interceptor on the same route does nothing. */
 const seen = Symbol('idempotency:seen');
 type SeenRequest = IncomingRequest & { [seen]?: boolean };
 
@@ -28,7 +28,7 @@ export class HttpExchanges {
     readonly answers: DecisionAnswers,
   ) {}
 
-  /** Undefined: the request changes nothing by HTTP's rules, or has been seen already. */
+  /** Undefined: the method is safe by HTTP's rules, or the request has been handled already. */
   of(context: ExecutionContext, route: IdempotentRoute): HttpExchange | undefined {
     const http = context.switchToHttp();
     const request = http.getRequest<SeenRequest>();
@@ -54,10 +54,11 @@ export class HttpExchange implements Asked {
     this.observed = new Observation(route.name);
   }
 
-  /** Undefined: it came without a key, and needs none. */
+  /** Undefined: it has no key, and needs none. */
   readKey(): string | undefined {
     const { demandsKey, policy } = this.route;
-    // PUT and DELETE are idempotent by HTTP's own rules: a key is welcome there, not demanded.
+    // PUT and DELETE are idempotent by HTTP's own rules: a key is used if it is sent, and not
+    // required.
     const required = isIdempotent(this.request.method) ? demandsKey : policy.required;
     return this.side.reader.key(this.request, required);
   }
@@ -72,20 +73,20 @@ export class HttpExchange implements Asked {
     return this.name;
   }
 
-  /** Who waits for the answer, for those that wait for another attempt. */
+  /** The client, for a request that waits for another attempt. */
   get client(): Client | undefined {
     const waits = this.route.policy.onInProgress === 'wait';
     return waits ? this.platform.client(this.response) : undefined;
   }
 
-  /** Sends what a request gets that does not run. */
+  /** Sends the answer of a request that does not run. */
   answer(decision: Exclude<Decision, { kind: 'run' }>): Observable<unknown> {
     const answer = this.side.answers.to(decision, this);
     this.observed.answered(outcomeOf(decision));
     return this.send(answer);
   }
 
-  /** Sends what an error of ours means; one of the application's own is thrown again. */
+  /** Sends the answer for an error of the library; an error of the application is rethrown. */
   refuse(error: unknown): Observable<unknown> {
     const answer = this.side.answers.toError(error, this);
     this.observed.answered(answer ? 'refused' : 'failed');
@@ -93,7 +94,7 @@ export class HttpExchange implements Asked {
     return this.send(answer);
   }
 
-  /** Holds back whatever the application answers, until `record` says what is to be sent. */
+  /** Holds the application's answer until `record` says what to send. */
   hold(handlerEnd: HandlerEnd, record: (observed: ObservedAnswer) => Promise<AnswerToSend>): void {
     const { maxResponseBytes: maxBytes } = this.route.policy;
     this.platform.hold(this.request, this.response, { maxBytes, handlerEnd, record });
@@ -110,7 +111,7 @@ export class HttpExchange implements Asked {
     return answer;
   }
 
-  /** What Nest gets for a request that is answered already. */
+  /** What Nest gets for a request that has been answered. */
   get answered(): Observable<unknown> {
     return answered(this.request);
   }

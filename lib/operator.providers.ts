@@ -20,7 +20,7 @@ import { Outbox } from './outbox/outbox.js';
 import { ResolutionQueries } from './resolution/resolution-queries.js';
 import { ResolutionStore } from './resolution/resolution-store.js';
 
-/** What people and webhooks act through. */
+/** The operator, for people and webhooks. */
 export const operatorProviders: Provider[] = [
   ResolutionStore,
   ResolutionQueries,
@@ -65,7 +65,7 @@ export const operatorProviders: Provider[] = [
   },
 ];
 
-/** What the operator page is made of, where there is one. */
+/** The providers of the operator page, if there is one. */
 export function operatorPageProviders(options: OperatorPageOptions): Provider[] {
   return [
     PageQueries,

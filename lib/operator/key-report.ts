@@ -3,7 +3,7 @@ import type { KeyStatus } from '../schema/key-status.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import type { IdempotencyAudit } from '../schema/idempotency-audit.entity.js';
 
-/** Which keys to find. All of it must hold; with nothing given, every key is found. */
+/** Which keys to find. All conditions must hold; without any, every key is found. */
 export interface KeyQuery {
   status?: KeyStatus | readonly KeyStatus[];
   scope?: string;
@@ -16,15 +16,15 @@ export interface KeyQuery {
   route?: string;
   /** Reserved longer ago than this. */
   olderThan?: Duration;
-  /** Reserved less long ago than this. */
+  /** Reserved more recently than this. */
   youngerThan?: Duration;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string;
   /** @default 50, at most 1000 */
   limit?: number;
   /**
-   * After about how many keys to stop where no index helps: by status, route or
-   * age alone. A page may then have fewer keys, or none, and a `next`.
+   * After about how many keys to stop if no index helps: by status, route or age
+   * alone. A page may then have fewer keys, or none, and a `next`.
    * @default all of them
    */
   walk?: number;
@@ -42,7 +42,7 @@ export interface KeySummary {
   scope: string;
   endpoint: string;
   key: string;
-  /** What was asked for: the method, the pattern of the route, and the path without its query. */
+  /** The request: its method, the pattern of its route, and its path without the query. */
   method: string | null;
   route: string | null;
   path: string | null;
@@ -52,12 +52,12 @@ export interface KeySummary {
   /** Why the last attempt ended without a final answer, or what was decided since. */
   lastErrorCode: string | null;
   operation: string | null;
-  /** The foreign call whose outcome is not known: what `resolve()` takes. */
+  /** The foreign call in doubt, for `resolve()`. */
   inDoubt: { phase: string; effectKey: string; startedAt: Date } | null;
-  /** When an unknown outcome is looked into next. Null with status `unknown`: it is left to people. */
+  /** When a reconciler is asked next. Null with status `unknown`: it is left to people. */
   reconcileAfter: Date | null;
   reconcileAttempts: number;
-  /** When the completer may go on. Null with an operation that is not finished: it was given up. */
+  /** When the completer may resume. Null with an unfinished operation: it was given up. */
   resumeAfter: Date | null;
   /** How often workers have tried to complete the operation. */
   resumeAttempts: number;
@@ -91,7 +91,7 @@ export interface KeyReport extends KeySummary {
   phases: PhaseReport[];
   /** What people and machines decided about it. */
   audit: AuditEntry[];
-  /** All of it in the order of time. */
+  /** All of this, in order of time. */
   timeline: TimelineEntry[];
 }
 
@@ -105,8 +105,8 @@ export interface TimelineEntry {
 }
 
 /**
- * What is known of a key's life, oldest first. Attempts leave a trace only in
- * what they recorded: the first, the last, and those that wrote a phase.
+ * The history of a key, oldest first. Only recorded attempts appear: the first,
+ * the last, and those that wrote a phase.
  */
 export function timelineOf(key: Omit<KeyReport, 'timeline'>): TimelineEntry[] {
   const entries: TimelineEntry[] = [{ at: key.createdAt, what: 'reserved', attempt: 1 }];

@@ -7,7 +7,7 @@ const MOST_KEYS = 1_000;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A query with everything decided; null is for "any". */
+/** A checked query; null is for "any". */
 export interface KeySearch {
   statuses: readonly KeyStatus[] | null;
   scope: string | null;
@@ -31,7 +31,7 @@ export function isEffectKey(effectKey: unknown): effectKey is string {
   return typeof effectKey === 'string' && UUID.test(effectKey);
 }
 
-/** Throws a TypeError that names the member which cannot be meant. */
+/** Throws a TypeError that names the invalid member. */
 export function searchOf(query: KeyQuery): KeySearch {
   const { status, scope, key, effectKey, id, route, olderThan, youngerThan, after, limit } = query;
   return {

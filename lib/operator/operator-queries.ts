@@ -8,9 +8,9 @@ import { timelineOf, type KeyPage, type KeyReport, type KeySummary } from './key
 import type { KeySearch } from './key-search.js';
 
 /**
- * How many rows one statement walks over at most. There is no index on the
- * status (it would make every request more expensive), so a rare one is looked
- * for page by page, each well within the store's time-out.
+ * How many rows one statement walks over at most. There is no index on the status
+ * (it would make every request more expensive), so a rare one is searched for
+ * page by page, each well within the store's time-out.
  */
 const WALK = 20_000;
 
@@ -30,7 +30,7 @@ export class OperatorQueries {
 
   /** Up to `limit` keys after `after`, in the order of their ids. */
   async find(search: KeySearch): Promise<KeyPage> {
-    // By an index, in one go.
+    // Found by an index, in one statement.
     if (isIndexed(search)) return pageOf(await this.select(this.keys, search), search);
     const found: KeySummary[] = [];
     let { after } = search;
@@ -146,7 +146,8 @@ export function summaryOf<Row extends SummaryRow>(
     'completedAt',
     'expiresAt',
   );
-  // A recorded answer is all there is to know, also where the end of a call could not be recorded.
+  // With a recorded answer nothing is in doubt, even if the outcome of a call could not be
+  // recorded.
   const doubtful =
     key.status !== 'completed' && phase !== null && effectKey !== null && startedAt !== null;
   return { ...key, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };

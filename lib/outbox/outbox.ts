@@ -53,9 +53,9 @@ const LONGEST_ORDERING_KEY = 1_000;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Messages that leave exactly if your transaction commits. Add them in a local
- * phase or in any other TypeORM transaction; `@OutboxHandler(topic)` methods get
- * them afterwards, at least once.
+ * Messages that are sent if, and only if, your transaction commits. Add them in a
+ * local phase or in any other TypeORM transaction; `@OutboxHandler(topic)`
+ * methods get them afterwards, at least once.
  */
 export class Outbox {
   constructor(
@@ -68,7 +68,7 @@ export class Outbox {
 
   /**
    * @param payload JSON, at most 1 MiB
-   * @returns the message's id, under which all its deliveries happen
+   * @returns the message's id, the same in all its deliveries
    */
   async add(
     tx: EntityManager,
@@ -77,15 +77,16 @@ export class Outbox {
     options: OutboxMessageOptions = {},
   ): Promise<string> {
     if (typeof topic !== 'string' || topic === '') {
-      // Not shown: a payload in its place, by mistake, is not for the logs.
+      // The value is not shown: it may be a payload, passed by mistake.
       throw new PhaseUsageError(
-        `A message was added with ${topic === '' ? 'an empty text' : `a value of type ${typeof topic}`} as its topic: name its topic with a text, and pass the payload after it.`,
+        `A message was added with ${topic === '' ? 'an empty string' : `a value of type ${typeof topic}`} as its topic. Pass a non-empty string as the topic, and the payload after it.`,
       );
     }
     const what = `A message for ${JSON.stringify(topic)}`;
     const queryRunner = this.transactionOf(tx, what);
     const id = randomUUID();
-    // Before the statement: a transaction that ends meanwhile wakes for nothing at worst.
+    // Before the statement: if the transaction ends meanwhile, the worker is woken once for
+    // nothing.
     this.commits.expect(queryRunner);
     const attempt = requestContext.current?.attempt;
     await this.store.add(tx, {
@@ -144,13 +145,13 @@ export class Outbox {
   private transactionOf(tx: EntityManager, what: string): QueryRunner {
     if (tx.connection !== this.dataSource) {
       throw new PhaseUsageError(
-        `${what} was added to another data source than the one of the IdempotencyModule, where no worker would find it. ` +
+        `${what} was added to a data source other than that of the IdempotencyModule, where no worker would find it. ` +
           'Use a transaction of the data source that the module is configured with.',
       );
     }
     if (!tx.queryRunner?.isTransactionActive) {
       throw new PhaseUsageError(
-        `${what} was added without a transaction, so it could be sent although the work it tells of fails. ` +
+        `${what} was added without a transaction, so it could be sent although the work it reports fails. ` +
           'Pass the tx of a local phase, or the manager of dataSource.transaction().',
       );
     }
@@ -163,7 +164,7 @@ function orderingKeyOf({ orderingKey }: OutboxMessageOptions, what: string): str
   const text: unknown = orderingKey;
   if (typeof text !== 'string' || text === '' || Buffer.byteLength(text) > LONGEST_ORDERING_KEY) {
     throw new PhaseUsageError(
-      `${what} has an orderingKey that is no text of 1 to ${LONGEST_ORDERING_KEY} bytes. ` +
+      `${what} has an orderingKey that is not a string of 1 to ${LONGEST_ORDERING_KEY} bytes. ` +
         'Use the id of what the messages are about, or leave it out.',
     );
   }

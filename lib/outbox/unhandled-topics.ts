@@ -2,12 +2,12 @@ import { Logger } from '@nestjs/common';
 import { ReportedOnce } from '../telemetry/reported-once.js';
 import type { DeliveryStore } from './delivery-store.js';
 
-/** How long a message may wait before it is pointed out, and how often is looked. */
+/** How long a message may wait before it is reported, and how often this is checked. */
 const PATIENCE = 60_000;
 
 /**
- * Points out messages that nobody delivers: their handler was renamed or
- * removed, or runs in a process that is down. They are kept.
+ * Reports messages that nobody delivers: their handler was renamed or removed, or
+ * runs in a process that is down. They are kept.
  */
 export class UnhandledTopics {
   private readonly logger = new Logger('Outbox');

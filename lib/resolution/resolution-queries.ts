@@ -8,7 +8,7 @@ import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import type { PhaseState } from '../schema/phase-record.js';
 import type { KeyState } from './operator-result.js';
 
-/** A key as a decision found it, with the phase that it is about. */
+/** A key as it was before a decision, with the phase that the decision is about. */
 export interface SeenState extends SeenKey {
   status: KeyStatus;
   lastErrorCode: ErrorCode | null;
@@ -18,7 +18,7 @@ export interface SeenState extends SeenKey {
 }
 
 export interface SeenForDecision extends SeenState {
-  /** In progress, and the attempt gives no sign of life. */
+  /** Its lease has lapsed. */
   lapsed: boolean;
   operation: string | null;
   recoveryPoint: string;
@@ -28,7 +28,7 @@ const COLUMNS = `${SEEN}, k.last_error_code AS "lastErrorCode", k.operation,
   k.recovery_point AS "recoveryPoint",
   k.locked_until <= now() AS lapsed`;
 
-/** What a decision looks at before it is made. */
+/** Reads the state that a decision is based on. */
 @Injectable()
 export class ResolutionQueries {
   private readonly keys: string;

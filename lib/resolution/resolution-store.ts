@@ -18,7 +18,7 @@ export interface Actor {
   why?: string | null;
 }
 
-/** What a decision made of the key; null where it is gone. */
+/** The state of the key after a decision; null if it was removed. */
 export interface Written {
   after: KeyState | null;
 }

@@ -54,7 +54,7 @@ forEachPlatform('The health check is down', (platform) => {
       reasons: [expect.stringMatching(/takes no writes|did not answer/)],
     });
     expect((await probe(app)).body.error.idempotency).toMatchObject({
-      reasons: ['The database takes no writes.'],
+      reasons: ['The database accepts no writes.'],
     });
     await app.close();
   });

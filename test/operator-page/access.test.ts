@@ -169,7 +169,7 @@ forEachPlatform('Access to the operator page', (platform) => {
       const key = await insertUnknown(app.database);
       const letter = await insertDeadLetter(app.database);
       const page = await get(`${app.page}/key?id=${key.id}`, 'tim');
-      expect(page.text).toContain('Have the jobs try again');
+      expect(page.text).toContain('Let the jobs try again');
       expect(page.text).not.toContain('value="resolve"');
 
       const same = { 'sec-fetch-site': 'same-origin' };

@@ -400,7 +400,7 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
         expect(await tab.page.$$('form[method=post] button')).toEqual([]);
       }
       await openKey(tab, shown);
-      expect(await tab.text()).toContain('You may look at this, but not change it.');
+      expect(await tab.text()).toContain('You may read this, but not change it.');
     });
 
     it('nobody else gets more than a refusal', async () => {

@@ -118,7 +118,7 @@ describe('A message that fails too often', () => {
     expect(await worker.deliver()).toBe(1);
     expect(deliveries).toEqual([]);
     expect(await web.outbox.deadLetters()).toMatchObject([
-      { id, lastError: expect.stringContaining('came to no end') },
+      { id, lastError: expect.stringContaining('did not end') },
     ]);
   });
 });

@@ -14,18 +14,18 @@ import type { Fields } from './page-request.js';
 import { predict, type PhaseTarget } from './prediction.js';
 import { severalAtOnce } from './several-at-once.js';
 
-/** A round takes some seconds at most, well within what proxies wait for an answer. */
+/** A round takes a few seconds at most, well within the time-outs of proxies. */
 export const BULK_LIMIT = 1_000;
 
-/** Express reads forms of up to 100 KB. The other fields need some of it. */
+/** Express parses forms of up to 100 KB, and the other fields need a part of it. */
 const LONGEST_ITEMS = 64 * 1024;
 
 export interface DryRun {
   /** How many keys would be changed. */
   possible: number;
-  /** Why the others would not, and how many of them. */
+  /** Why the others would not be changed, and how many. */
   refused: [string, number][];
-  /** What would happen next, and to how many. */
+  /** What would happen next, and to how many keys. */
   sentences: [string, number][];
   warnings: string[];
   /** There are more keys than one round takes. */
@@ -41,9 +41,10 @@ export interface BulkResult {
 }
 
 /**
- * One decision for many keys. A dry run looks at them and counts; what is done
- * then is done to those very keys as they were seen, and not to others that match
- * the search by then. Each is authorised, checked and audited by itself.
+ * One decision for many keys. A dry run counts what would happen; after that,
+ * exactly these keys are changed, if they are as they were seen, and no others
+ * that match the search by then. Each is authorised, checked and audited by
+ * itself.
  */
 export class Bulk {
   constructor(
@@ -148,7 +149,10 @@ function targetOf(key: KeySummary | UnknownKey): PhaseTarget | undefined {
   return { name: phase, state: 'intended', effectKey, keyValidUntil };
 }
 
-/** Sentences that differ only by the recovery point are one, or the list would be as long as the keys. */
+/**
+ * Sentences that differ only in the recovery point are counted as one, or the
+ * list would be as long as the keys.
+ */
 function generalised(sentence: string, { recoveryPoint }: KeySummary): string {
   return sentence.replace(`"${recoveryPoint}"`, 'they have reached');
 }

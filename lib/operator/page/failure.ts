@@ -17,7 +17,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof FormFault) {
     return { status: 400, title: 'Nothing was changed', detail: error.message };
   }
-  // Of `access`, when it was asked about one key: the person is known by then.
+  // Thrown by `access` about one key: the person is known by then.
   if (error instanceof HttpException) {
     return { status: error.getStatus(), title: 'Nothing was changed', detail: error.message };
   }

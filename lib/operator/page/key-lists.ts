@@ -5,22 +5,22 @@ import { isOfUnknown } from './key-filter.js';
 import type { UnknownKey, UnknownQueries } from './unknown-queries.js';
 
 /**
- * How many keys one request looks at, where no index helps: about a second. The
- * person goes on from there, or narrows the search.
+ * How many keys one request reads if no index helps: about a second. The person
+ * continues from there, or narrows the search.
  */
 const WALK = 200_000;
 
 /** A page of keys, with where the next one begins. */
 export interface KeyList {
   keys: KeySummary[];
-  /** Set where all of them are unknown, with what is urgent about them. */
+  /** Set if all of them are unknown, with what is urgent about them. */
   unknown: UnknownKey[] | undefined;
   next: string | undefined;
-  /** There may be more, although this page is not full: the walk has ended early. */
+  /** There may be more, although this page is not full: the search stopped early. */
   unfinished: boolean;
 }
 
-/** Lists of keys, by the way that is quick for them. */
+/** Lists of keys, each read by the index that fits it. */
 export class KeyLists {
   constructor(
     private readonly operator: IdempotencyOperator,

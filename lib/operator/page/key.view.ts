@@ -8,12 +8,12 @@ import type { ShownValues } from './shown-values.js';
 
 export interface ShownKey {
   key: KeyReport;
-  /** Whether requests and results are to be seen. */
+  /** Whether requests and results are shown. */
   open: boolean;
   who: string | undefined;
 }
 
-/** One key: what it is, how it went, and what belongs to it. The forms come behind it. */
+/** One key: its facts, its timeline, its phases and its audit. The forms follow it. */
 export function keyView(shown: ShownKey, links: Links, values: ShownValues): Html {
   const { key } = shown;
   return html`<div class="head">

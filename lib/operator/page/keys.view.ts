@@ -13,7 +13,7 @@ import type { Visitor } from './page-access.js';
 
 export interface Keys {
   filter: FilterTexts;
-  /** Undefined where the filter cannot be meant. */
+  /** Undefined if the filter is invalid. */
   list: KeyList | undefined;
   fault: string | undefined;
   /** Whether it is not the first page. */
@@ -78,10 +78,10 @@ function results({ filter, further }: Keys, list: KeyList, links: Links, visitor
         <small>${unknown ? UNKNOWN_ORDER : 'oldest first'}</small>
       </div>
       ${keys.length > 0 && (unknown ? unknownTable(unknown, links) : keysTable(list, links))}
-      ${unfinished && note('', 'The search stopped after 200,000 keys, because no index helps it. Go on, or narrow it: by scope and key, effect key or id it takes no time.')}
+      ${unfinished && note('', 'The search stopped after 200,000 keys, because no index helps it. Continue, or narrow it: by scope and key, effect key or id it is fast.')}
       <div class="row">
         ${further && html`<a class="button plain" href="${links.to('keys', { ...filter })}">First page</a>`}
-        ${nextPage && html`<a class="button plain" rel="next" href="${nextPage}">${unfinished ? 'Go on with the search' : 'Next page'}</a>`}
+        ${nextPage && html`<a class="button plain" rel="next" href="${nextPage}">${unfinished ? 'Continue the search' : 'Next page'}</a>`}
       </div>
     </section>
     ${keys.length > 0 && bulkForm(filter, links, visitor)}`;

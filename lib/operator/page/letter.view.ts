@@ -12,10 +12,10 @@ import type { ShownValues } from './shown-values.js';
 export interface ShownMessage {
   scope: string;
   id: string;
-  /** Undefined where it was delivered, and only the audit still knows it. */
+  /** Undefined if it was delivered, and only the audit still knows it. */
   message: MessageReport | undefined;
   audit: AuditEntry[];
-  /** Whether the payload is to be seen. */
+  /** Whether the payload is shown. */
   open: boolean;
 }
 

@@ -8,13 +8,13 @@ import { hidden, note } from './pieces.js';
 import type { ShownValues } from './shown-values.js';
 import { table, type Column } from './table.view.js';
 
-/** As many as a person looks through. What is requeued makes room for the next ones. */
+/** As many as a person reads. Requeued letters make room for the next ones. */
 export const LETTERS_LIMIT = 200;
 
 export interface Letters {
   letters: DeadLetter[];
   topic: string | undefined;
-  /** Whether payloads are to be seen. */
+  /** Whether payloads are shown. */
   open: boolean;
 }
 

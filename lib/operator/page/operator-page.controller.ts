@@ -32,8 +32,8 @@ const ASSETS = {
 
 /**
  * The routes of the page. Answers go to the platform directly: the application's
- * pipes would refuse our forms, and its interceptors would wrap our pages. Nest
- * gives requests and responses to a method without asking either.
+ * pipes would refuse the forms, and its interceptors would wrap the pages. Nest
+ * applies neither to `@Req()` and `@Res()`.
  */
 export function operatorPageController({ path, guards = [] }: OperatorPageOptions): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
@@ -130,7 +130,7 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
       response: unknown,
       work: (asked: PageRequest) => Promise<Answer>,
     ): Promise<void> {
-      // Before anything else: an exception of `access` is for the application's own filters.
+      // First: an exception of `access` is answered by the application's own filters.
       const visitor = await this.page.access.visitor(request);
       const { platform } = this.http;
       if (!visitor) return platform.send(response, NOT_FOR_YOU);
@@ -150,7 +150,7 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
   return IdempotencyOperatorPageController;
 }
 
-/** Without a word about what is here. */
+/** Says nothing about what is here. */
 const NOT_FOR_YOU = htmlAnswer(
   html`<!doctype html>
     <html lang="en">

@@ -97,7 +97,7 @@ export class OperatorPage {
     ]);
   }
 
-  /** First a dry run, then the deed. */
+  /** Shows a dry run first, then acts. */
   async bulk(request: PageRequest): Promise<Answer> {
     const { form, links, raw } = request;
     const reasoned = readDecision(form);

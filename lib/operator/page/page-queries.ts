@@ -4,7 +4,10 @@ import { milliseconds } from '../../postgres/times.js';
 import type { KeyStatus } from '../../schema/key-status.js';
 import type { Counted } from './format.js';
 
-/** How many of the newest keys the overview is about: enough for a trend, and read in some milliseconds. */
+/**
+ * How many of the newest keys the overview is about: enough for a trend, and read
+ * within milliseconds.
+ */
 export const NEWEST = 20_000;
 
 /** Where a count stops. Beyond it nobody needs the exact number, and it costs time. */

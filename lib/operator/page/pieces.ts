@@ -39,7 +39,7 @@ export function note(tone: Tone, content: HtmlValue): Html {
   return html`<p class="note ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}">${content}</p>`;
 }
 
-/** In place of a value that is not there. */
+/** Stands for a missing value. */
 export function none(): Html {
   return html`<span class="none">–</span>`;
 }
@@ -48,7 +48,7 @@ export function keyLink({ id, key }: { id: string; key: string }, links: Links):
   return html`<a href="${links.to('key', { id })}"><code>${visible(key)}</code></a>`;
 }
 
-/** A text that people copy. The button is for the script; without it the text is selected by a click. */
+/** Text that people copy. The button needs the script; without it, a click selects the text. */
 export function copyable(text: string): Html {
   return html`<span
     ><code class="select">${visible(text)}</code>
@@ -61,7 +61,7 @@ export function routeOf(key: { method: string | null; route: string | null }): H
   return html`<code>${visible(`${key.method ?? ''} ${key.route}`.trim())}</code>`;
 }
 
-/** One that a person can tell from others at a glance. */
+/** A scope; the empty one is global. */
 export function scopeOf(scope: string): Html {
   return scope === ''
     ? html`<span class="quiet">global</span>`

@@ -1,7 +1,7 @@
 /**
- * How many items of a bulk are under way at once: enough that they share the
- * commits of the server, and few enough that live requests find a connection in
- * a pool of usual size (10).
+ * How many items of a bulk action run at once: enough to share commits on the
+ * server, and few enough to leave connections for requests in a pool of the usual
+ * size (10).
  */
 const AT_ONCE = 4;
 

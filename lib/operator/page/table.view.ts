@@ -5,7 +5,7 @@ export interface Column<Row> {
   title: string;
   /** What the cell is called where the table is shown as a list, on a phone. @default the title */
   label?: string;
-  /** `num` for numbers, which stand at the right. */
+  /** `num` for numbers, which are aligned right. */
   kind?: 'num';
   cell(row: Row, index: number): HtmlValue;
 }

@@ -26,7 +26,7 @@ export type UnknownFilter = Pick<
   'scope' | 'key' | 'route' | 'olderThan' | 'youngerThan'
 >;
 
-/** A place in the list: the last key that was read. */
+/** A position in the list: that of the last key that was read. */
 interface Place {
   part: keyof typeof PARTS;
   /** `reconcile_after` in seconds since 1970. */
@@ -45,7 +45,7 @@ const PARTS = {
   reconciler: `k.reconcile_after < 'infinity'`,
 };
 
-/** Nothing comes behind infinity but keys with infinity and a higher id. */
+/** In the order of the index, only keys with infinity and a higher id follow. */
 const BEGINNING: Place = { part: 'people', askedAfter: 'Infinity', id: '0' };
 const SECOND_PART: Place = { part: 'reconciler', askedAfter: '-Infinity', id: '0' };
 
@@ -156,7 +156,7 @@ function cursorOf({ part, askedAfter, id }: Place): string {
   return `${part}~${askedAfter}~${id}`;
 }
 
-/** A cursor that is none begins at the beginning. */
+/** An invalid cursor stands for the first page. */
 function placeFrom(cursor: string): Place {
   const [, part, askedAfter, id] =
     /^(people|reconciler)~(-?Infinity|\d{1,12}(?:\.\d{1,9})?)~(\d{1,18})$/.exec(cursor) ?? [];

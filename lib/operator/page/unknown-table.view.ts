@@ -5,7 +5,10 @@ import { keyLink, none, pill, routeOf, scopeOf } from './pieces.js';
 import { table } from './table.view.js';
 import type { UnknownKey } from './unknown-queries.js';
 
-/** A question that is overdue for so long is asked by nobody: no process has the reconciler, or the job is off. */
+/**
+ * If a question is overdue for this long, nobody asks it: no process has the
+ * reconciler, or the job is off.
+ */
 const NOBODY_ASKS_AFTER = 5 * 60_000;
 
 /** The order of the list, in words. */

@@ -122,7 +122,7 @@ forEachPlatform('Access to the operator page', (platform) => {
       expect((await get(guarded.page)).text).toContain('Read-only: give');
       expect((await get(guarded.page)).text).toContain('<span class="pill">read-only</span>');
       const shown = await get(`${guarded.page}/key?id=${key.id}`);
-      expect(shown.text).toContain('no operatorPage.access that tells who decides');
+      expect(shown.text).toContain('no operatorPage.access that says who decides');
       expect(shown.text).not.toContain('method="post"');
       expect((await submit(`${guarded.page}/decide`, decision(key))).status).toBe(403);
       expect((await keyRow(app.database, key.key)).status).toBe('unknown');

@@ -15,7 +15,7 @@ const notExecuted = { outcome: 'not_executed' } as const;
 const CALLS: [string, Call, RegExp][] = [
   ['an effect key that is none', (o) => o.resolve('ch_1', notExecuted, 'a'), /not an effect key/],
   ['no effect key', (o) => o.resolve(anything(undefined), notExecuted, 'a'), /not an effect key/],
-  ['no outcome', (o, _, e) => o.resolve(e, anything(undefined), 'a'), /Tell \{ outcome/],
+  ['no outcome', (o, _, e) => o.resolve(e, anything(undefined), 'a'), /Use \{ outcome/],
   [
     'a strange outcome',
     (o, _, e) => o.resolve(e, anything({ outcome: 'paid' }), 'a'),

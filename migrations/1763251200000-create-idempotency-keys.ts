@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, quote, tableName, type SchemaStep } from './tables.js';
+import { namesOf, quote, tableName, type SchemaStep } from './table-names.js';
 
 export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
   static readonly adds: SchemaStep = {

@@ -15,6 +15,8 @@ import { ReconcilerStore } from './background/reconciler-store.js';
 import { WaitingRequests } from './keys/waiting-requests.js';
 import { ResolutionStore } from './resolution/resolution-store.js';
 import { CommitWatch } from './outbox/commit-watch.js';
+import { DeadLetterStore } from './outbox/dead-letter-store.js';
+import { DeliveryStore } from './outbox/delivery-store.js';
 import { OutboxHandlers } from './outbox/outbox-handlers.js';
 import { OutboxRoutes } from './outbox/outbox-routes.js';
 import { OutboxStore } from './outbox/outbox-store.js';
@@ -35,7 +37,7 @@ import { SweeperStore } from './background/sweeper-store.js';
 import { Sweeper } from './background/sweeper.js';
 import { ReconcilerJob } from './background/reconciler-job.js';
 
-/** The work that goes on without a client. */
+/** The jobs, the outbox and the status resource. */
 export const backgroundProviders: Provider[] = [
   Operations,
   OutboxHandlers,
@@ -46,6 +48,8 @@ export const backgroundProviders: Provider[] = [
   StatusStore,
   StatusStreams,
   OutboxStore,
+  DeadLetterStore,
+  DeliveryStore,
   ProcessStore,
   {
     provide: ProcessReports,
@@ -63,10 +67,11 @@ export const backgroundProviders: Provider[] = [
     useFactory: (
       dataSource: DataSource,
       store: OutboxStore,
+      deadLetters: DeadLetterStore,
       commits: CommitWatch,
       maintenance: Maintenance,
-    ) => new Outbox(dataSource, store, commits, () => maintenance.wake('outbox')),
-    inject: [DATA_SOURCE, OutboxStore, CommitWatch, Maintenance],
+    ) => new Outbox(dataSource, store, deadLetters, commits, () => maintenance.wake('outbox')),
+    inject: [DATA_SOURCE, OutboxStore, DeadLetterStore, CommitWatch, Maintenance],
   },
   {
     provide: Maintenance,
@@ -84,7 +89,7 @@ export const backgroundProviders: Provider[] = [
       LeaseKeeper,
       WaitingRequests,
       Operations,
-      OutboxStore,
+      DeliveryStore,
       OutboxHandlers,
       ResolutionStore,
       Reconcilers,
@@ -105,7 +110,7 @@ function createMaintenance(
   leases: LeaseKeeper,
   waitingRequests: WaitingRequests,
   operations: Operations,
-  outboxStore: OutboxStore,
+  deliveries: DeliveryStore,
   outboxHandlers: OutboxHandlers,
   resolutions: ResolutionStore,
   reconcilers: Reconcilers,
@@ -154,6 +159,6 @@ function createMaintenance(
 
   const routes = new OutboxRoutes(outboxHandlers, settings.outbox.transport);
   const wake = () => maintenance.wake('outbox');
-  maintenance.add('outbox', new OutboxWorker(outboxStore, routes, settings.outbox, wake));
+  maintenance.add('outbox', new OutboxWorker(deliveries, routes, settings.outbox, wake));
   return maintenance;
 }

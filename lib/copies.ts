@@ -2,10 +2,10 @@ import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 
 /**
  * A process can hold this package more than once: as ES modules and as CommonJS,
- * or in two versions. Each copy has its own request context, its own metadata
- * and its own classes, so what one of them decorates is nothing to the other:
- * routes would run unprotected, `instanceof` would be false. Every copy
- * therefore puts its name on a list that all of them share.
+ * or in two versions. Each copy has its own request context, its own metadata and
+ * its own classes, so what one of them decorates, the other does not see: routes
+ * would run unprotected, and `instanceof` would be false. Every copy therefore
+ * adds itself to a list that all copies share.
  */
 const LIST = Symbol.for('nestjs-atomic-idempotency:copies');
 
@@ -22,7 +22,7 @@ const own = copies.get(here) ?? { inUse: false };
 copies.set(here, own);
 
 if ([...copies].some(([place, copy]) => place !== here && copy.inUse)) {
-  // Too late for a refusal at boot: the application is up.
+  // Too late for an error at boot: the application is running.
   process.emitWarning(twoCopies());
 }
 
@@ -36,14 +36,14 @@ function twoCopies(): string {
   return (
     `this process has loaded ${copies.size} copies of nestjs-atomic-idempotency: ${[...copies.keys()].join(' and ')}. ` +
     'Each has its own decorators, request context, entities and error classes, so what uses one of them is not protected by the other. ' +
-    'Load the package in one way only, by `import` (ES modules) or by `require` (CommonJS), in the application and in its libraries; and install it once: `npm ls nestjs-atomic-idempotency` shows who brings another one.'
+    'Load the package in one way only, by `import` (ES modules) or by `require` (CommonJS), in the application and in its libraries; and install it once: `npm ls nestjs-atomic-idempotency` shows who installs another one.'
   );
 }
 
 /**
- * The folder of this file; there is no expression for it that works in both
- * formats. Not from the text of a stack: with `--enable-source-maps` it names the
- * source, which is the same one for both.
+ * The folder of this file; no expression for it works in both module formats. The
+ * text of a stack would not do: with `--enable-source-maps` it names the source,
+ * which is the same for both.
  */
 function thisCopy(): string {
   const { prepareStackTrace } = Error;

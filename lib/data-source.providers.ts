@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import { DATA_SOURCE } from './tokens.js';
 
-/** The data source of this name, under a token of ours. */
+/** The data source of this name, under a token of the library. */
 export function dataSourceProvider(name: string | undefined): Provider {
   return {
     provide: DATA_SOURCE,
@@ -13,7 +13,10 @@ export function dataSourceProvider(name: string | undefined): Provider {
   };
 }
 
-/** The entities with their repositories, as `forFeature()` makes them, but with our error. */
+/**
+ * The entities with their repositories, as `forFeature()` makes them, but with an
+ * error that names the cure.
+ */
 export function entityModule(
   entities: (new () => object)[],
   name: string | undefined,
@@ -35,8 +38,9 @@ function onDataSource(name: string | undefined, make: (dataSource: DataSource) =
 }
 
 /**
- * Optional is also what exists and has failed, such as a database that cannot be
- * reached. Its own error says more and ends the boot, so nothing is said here.
+ * An optional dependency is also undefined if it exists and has failed, such as a
+ * database that cannot be reached. Its own error ends the boot and says more, so
+ * nothing is thrown here.
  */
 function withoutDataSource(
   modules: ModulesContainer,

@@ -16,7 +16,7 @@ import type { HandlerEnd } from './response/handler-end.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { Observation } from './telemetry/observation.js';
 
-/** On a request that has passed: a second copy of the interceptor on a route has nothing to do. */
+/** Marks a request that has been handled: a second interceptor on the same route does nothing. */
 const seen = Symbol('idempotency:seen');
 type SeenRequest = IncomingRequest & { [seen]?: boolean };
 
@@ -29,7 +29,7 @@ export class HttpExchanges {
     readonly answers: DecisionAnswers,
   ) {}
 
-  /** Undefined: the request changes nothing by HTTP's rules, or has been seen already. */
+  /** Undefined: the method is safe by HTTP's rules, or the request has been handled already. */
   of(context: ExecutionContext, route: IdempotentRoute): HttpExchange | undefined {
     const http = context.switchToHttp();
     const request = http.getRequest<SeenRequest>();
@@ -53,11 +53,12 @@ export class HttpExchange implements RoutedRequest {
     this.observed = new Observation(route.name);
   }
 
-  /** Undefined: it came without a key, and needs none. */
+  /** Undefined: it has no key, and needs none. */
   readKey(): string | undefined {
     const { demandsKey, policy } = this.route;
     if (policy.skip?.(this.request)) return undefined;
-    // PUT and DELETE are idempotent by HTTP's own rules: a key is welcome there, not demanded.
+    // PUT and DELETE are idempotent by HTTP's own rules: a key is used if it is sent, and not
+    // required.
     const required = isIdempotent(this.request.method) ? demandsKey : policy.required;
     return this.side.reader.key(this.request, required, policy.key);
   }
@@ -80,20 +81,20 @@ export class HttpExchange implements RoutedRequest {
     return this.route.ofHost;
   }
 
-  /** Who waits for the answer, for those that wait for another attempt. */
+  /** The client, for a request that waits for another attempt. */
   get client(): Client | undefined {
     const waits = this.policy.onInProgress === 'wait';
     return waits ? this.platform.client(this.response) : undefined;
   }
 
-  /** Sends what a request gets that does not run. */
+  /** Sends the answer of a request that does not run. */
   answer(decision: Exclude<Decision, { kind: 'run' }>): Observable<unknown> {
     const answer = this.side.answers.to(decision, this.observed);
     this.observed.answered(outcomeOf(decision));
     return this.send(answer);
   }
 
-  /** Sends what an error of ours means; one of the application's own is thrown again. */
+  /** Sends the answer for an error of the library; an error of the application is rethrown. */
   refuse(error: unknown): Observable<unknown> {
     const answer = this.side.answers.toError(error, this.observed);
     this.observed.answered(answer ? 'refused' : 'failed');
@@ -101,7 +102,7 @@ export class HttpExchange implements RoutedRequest {
     return this.send(answer);
   }
 
-  /** Holds back whatever the application answers, until `record` says what is to be sent. */
+  /** Holds the application's answer until `record` says what to send. */
   hold(handlerEnd: HandlerEnd, record: (observed: ObservedAnswer) => Promise<AnswerToSend>): void {
     const { maxResponseBytes: maxBytes } = this.policy;
     this.platform.hold(this.request, this.response, { maxBytes, handlerEnd, record });
@@ -118,7 +119,7 @@ export class HttpExchange implements RoutedRequest {
     return answer;
   }
 
-  /** What Nest gets for a request that is answered already. */
+  /** What Nest gets for a request that has been answered. */
   get answered(): Observable<unknown> {
     return answered(this.request);
   }

@@ -18,13 +18,17 @@ import { missingModule } from './missing-module.js';
 import { HandlerRunner } from './phases/handler-runner.js';
 import { IMPORTED } from './tokens.js';
 
-/** The protocol, top to bottom: key, scope and fingerprint, decide, run or replay or refuse, record, send. */
+/**
+ * The protocol from top to bottom: key, scope and fingerprint, decide, run or
+ * replay or refuse, record, send.
+ */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
   /**
    * Nest builds it in the module of each controller. The dependencies are
-   * optional, so that a module that does not see ours gets an error with the
-   * cure. If one of them has failed itself, its own error ends the boot.
+   * optional, so that a module that does not import the library's gets an error
+   * that names the cure. If a dependency itself has failed, its own error ends
+   * the boot.
    */
   constructor(
     @Optional() private readonly routes: IdempotentRoutes,
@@ -58,7 +62,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     }
   }
 
-  /** Runs the handler and holds its answer back until the outcome is on record. */
+  /** Runs the handler and holds its answer until the outcome is recorded. */
   private run(
     attempt: Attempt,
     route: IdempotentRoute,

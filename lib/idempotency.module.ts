@@ -102,7 +102,7 @@ export class IdempotencyModule
     return assemble(super.forRootAsync(options), options);
   }
 
-  /** Made for middleware, of which there is none: it is what Nest calls right before it makes the routes. */
+  /** There is no middleware: Nest calls this right before it creates the routes. */
   configure(): void {
     this.outerInterceptors.watch();
   }
@@ -127,13 +127,13 @@ export class IdempotencyModule
   }
 
   onApplicationBootstrap(): void {
-    // Last: an application that does not start leaves nothing behind in the process.
+    // Last, so that an application that fails to start leaves nothing installed.
     this.forgetDescription = describeScopes(this.settings);
     this.maintenance.start();
     this.processes.start();
   }
 
-  /** Before the server closes: what runs finishes and is recorded, nothing new begins. */
+  /** Before the server closes: running attempts finish and are recorded, and nothing new begins. */
   async beforeApplicationShutdown(): Promise<void> {
     this.keys.close();
     this.statusStreams.close();
@@ -165,13 +165,13 @@ export class IdempotencyModule
   }
 }
 
-/** Events know no module: one way to describe scopes holds for the whole process. */
+/** Events are global to the process, so there is one way to describe scopes. */
 function describeScopes({ describeScope }: IdempotencySettings): (() => void) | undefined {
   if (!describeScope) return undefined;
   const forget = describeScopesWith(describeScope);
   if (forget) return forget;
   throw new IdempotencyConfigurationError(
-    'describeScope: another IdempotencyModule of this process has its own, and one has to do for all of them. Give both the same function.',
+    'describeScope: another IdempotencyModule of this process has another one, and there can be only one. Give both the same function.',
   );
 }
 
@@ -186,8 +186,8 @@ function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): D
   ];
   return {
     ...definition,
-    // Nest reads it when everything is loaded and nothing is built yet. Later, a
-    // dependency that only another copy could fill would fail first, without the reason.
+    // Nest reads it after everything is loaded and before anything is built. Later, a dependency
+    // that only another copy provides would fail first, without this reason.
     get imports() {
       refuseOtherCopies();
       return imports;

@@ -15,19 +15,19 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   scope: ScopeOption;
 
   /**
-   * What logs, events and metrics show of a scope, such as the name of its plan or
-   * its id, if that is no secret. It is asked only where something is shown, and
-   * applies to the whole process.
+   * What logs, events and metrics show of a scope, such as its plan, or its id if
+   * that is not secret. It is only called when something is shown, and applies to
+   * the whole process.
    * @default a short hash
    */
   describeScope?: DescribeScope;
 
   /**
-   * The shape of our own errors: the IETF draft's problem documents, Stripe's
-   * `error` objects and status codes for clients made for Stripe, or a function
-   * that makes the error envelope of your API. These answers do not pass your
-   * exception filters, and outer interceptors see no value of them, so a function
-   * here is the place for your envelope.
+   * The shape of the library's own errors: the IETF draft's problem documents,
+   * Stripe's `error` objects and status codes for Stripe's clients, or a function
+   * that makes your API's error envelope. These answers bypass your exception
+   * filters, and outer interceptors do not see them, so use a function for your
+   * envelope.
    * @default 'ietf'
    */
   dialect?: Dialect;
@@ -61,62 +61,62 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   replayHeaders?: string[];
 
   /**
-   * How long a statement of ours may take, waiting for a connection included,
-   * before the request is refused with 503. Raise it if your pool is small and
-   * bursts are long.
+   * How long a statement of the library may take, including the wait for a
+   * connection, before the request is refused with 503. Raise it if your pool is
+   * small and bursts are long.
    * @default '5s'
    */
   storeTimeout?: Duration;
 
   /**
-   * How long shutdown waits for running attempts before it lets go of their
+   * How long a shutdown waits for running attempts before it releases their
    * leases. Keep it below the time your orchestrator allows before SIGKILL.
    * @default '10s'
    */
   shutdownTimeout?: Duration;
 
   /**
-   * Keep the statements of every request prepared on the connections of the
-   * pool, which makes them about twice as fast. A proxy that pools transactions
-   * and does not know prepared statements (PgBouncer before 1.21) is noticed at
-   * the first one that is not found, and it is repeated without a name.
+   * Keep the statements of every request prepared on the connections of the pool,
+   * which makes them about twice as fast. A transaction-pooling proxy without
+   * support for prepared statements (PgBouncer before 1.21) is detected at the
+   * first one that is not found; the statement is repeated unprepared.
    * @default true
    */
   preparedStatements?: boolean;
 
   /**
    * Let concurrent requests of this process share statements. Without it, each
-   * request sends its own, which takes more of the database's time under load; use
-   * it to find out whether a problem has to do with sharing.
+   * request sends its own, which costs the database more under load; turn it off
+   * to find out whether a problem is caused by sharing.
    *
    * @default true
    */
   batching?: boolean;
 
   /**
-   * Lets a process answer a burst of retries from memory: a finished key that
-   * was just read is not read again for `ttl`. That is also how long a process
-   * may go on replaying a key that an operator has evicted in another one. Up to
+   * Lets a process answer a burst of retries from memory: a finished key that was
+   * just read is not read again for `ttl`. For that long a process may also
+   * replay a key that an operator has evicted through another process. Up to
    * `maxBytes` are kept. False reads the key for each retry.
    * @default { ttl: '5s', maxBytes: 8388608 (8 MiB) }
    */
   replayCache?: false | { ttl?: Duration; maxBytes?: number };
 
   /**
-   * What to do about what idempotent handlers do and phases do not protect:
+   * What to do about effects of idempotent handlers that phases do not protect:
    * outgoing HTTP requests (inside a transaction, several in one foreign call,
    * unsafe ones outside any phase), and writes to the module's data source
    * (outside any phase, in a foreign call, or past the `tx` of a phase). On
-   * phased routes, those that a phase could have protected are errors whatever
-   * is set here. Use `'throw'` in tests: the logger of
-   * `Test.createTestingModule()` drops warnings.
+   * phased routes, those that a phase could have protected are always errors. Use
+   * `'throw'` in tests: the logger of `Test.createTestingModule()` drops
+   * warnings.
    * @default 'warn', and 'ignore' where NODE_ENV is production
    */
   foreignCalls?: GuardMode;
 
   /**
-   * The work that goes on without a client: sweeping, reaping, completing,
-   * reconciling, delivering. False where this process is to leave it to others.
+   * The jobs: sweeping, reaping, completing, reconciling, delivering. False
+   * leaves them to other processes.
    * @default everything on
    */
   maintenance?: false | MaintenanceOptions;
@@ -125,7 +125,7 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   outbox?: OutboxOptions;
 }
 
-/** What has to be known before the options can be made, hence also beside `useFactory`. */
+/** Options that must be known before the factory runs, so they stand beside `useFactory`. */
 export interface IdempotencyModuleExtras {
   /**
    * Make `AtomicPhase` and the interceptor available in every module.
@@ -147,9 +147,9 @@ export interface IdempotencyModuleExtras {
   schema?: string;
 
   /**
-   * Serves `GET <path>/:id`, which tells the caller how far a key has come. An
-   * answer of 202 then carries its address in `Location`. A global prefix
-   * applies; versions do not.
+   * Serves `GET <path>/:id`, which shows the client the progress of a key. A 202
+   * answer then has its address in `Location`. A global prefix applies; versions
+   * do not.
    * @default no such route
    */
   statusPath?: string;
@@ -157,14 +157,14 @@ export interface IdempotencyModuleExtras {
   /**
    * The guards of that route, as classes or instances, so that `scope` finds the
    * caller there too. Guards on your own controllers do not run for it; global
-   * ones do, and need not be named.
+   * guards do, without being listed.
    * @default none
    */
   statusGuards?: (CanActivate | Type<CanActivate>)[];
 
   /**
-   * Serves a page on which people find keys, see what became of them, and decide
-   * what nobody else can. It has to say who may open it: see `guards` and `access`.
+   * Serves a page on which people find keys, see their outcomes, and resolve what
+   * the library cannot. `guards` and `access` say who may open it.
    * @default no such page
    */
   operatorPage?: OperatorPageOptions;

@@ -44,7 +44,10 @@ import { HttpPlatformHost } from './response/http-platform-host.js';
 import { pickReplayHeaders, replayHeaderNames } from './answers/replay-headers.js';
 import { StatusLocation } from './background/status-location.js';
 
-/** What does not depend on the options. The interceptor is built in the user's modules, so all it needs is exported. */
+/**
+ * Providers that do not depend on the options. The interceptor is built in the
+ * application's modules, so everything that it needs is exported.
+ */
 export const providers: Provider[] = [
   { provide: IMPORTED, useValue: true },
   {

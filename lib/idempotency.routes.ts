@@ -22,18 +22,21 @@ import { POLICY_NAMES } from './policy/policy.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
 import { misplacedOn, misplacedOnClass } from './misplaced-decorators.js';
 
-/** An idempotent route, with all that can be known before the first request. */
+/** An idempotent route, with everything that is known before the first request. */
 export interface IdempotentRoute {
-  /** Controller and method, for messages. */
+  /** Controller and method, for error messages. */
   name: string;
   policy: ResolvedPolicy;
-  /** The handler's own decorator demands a key, whatever the method. */
+  /** The handler's own decorator requires a key, whatever the method. */
   demandsKey: boolean;
   /** Its controller is for certain hosts, so the host is part of the route. */
   ofHost: boolean;
 }
 
-/** Finds every idempotent route at boot, so that mistakes show then and requests find their policy ready. */
+/**
+ * Finds every idempotent route at boot, so that mistakes show up then and
+ * policies are resolved before the first request.
+ */
 @Injectable()
 export class IdempotentRoutes {
   private readonly routes = new WeakMap<object, WeakMap<object, IdempotentRoute>>();
@@ -61,13 +64,13 @@ export class IdempotentRoutes {
     this.refuseProviders();
   }
 
-  /** Requests come to controllers only; a decorator anywhere else would promise what nobody keeps. */
+  /** Only controllers get requests; a decorator anywhere else would protect nothing. */
   private refuseProviders(): void {
     for (const provider of this.discovery.getProviders()) {
       const instance: unknown = provider.instance;
       if (!instance || typeof instance !== 'object') continue;
       const { constructor: owner } = instance;
-      // A controller that somebody injects is listed here once more.
+      // A controller that is injected somewhere is listed here again.
       if (typeof owner !== 'function' || Reflect.hasMetadata(CONTROLLER_WATERMARK, owner)) continue;
       if (hasOwnPolicy(owner)) throw misplacedOnClass(owner, false);
       for (const method of this.methodsOf(Object.getPrototypeOf(instance) as object)) {
@@ -83,7 +86,7 @@ export class IdempotentRoutes {
     }
   }
 
-  /** The route of a request, or undefined where it is not idempotent. */
+  /** The route of a request, or undefined if it is not idempotent. */
   find(context: ExecutionContext): IdempotentRoute | undefined {
     if (context.getType() !== 'http') return undefined;
     const handler = context.getHandler();
@@ -106,7 +109,7 @@ export class IdempotentRoutes {
     const method = methodName(Reflect.getMetadata(METHOD_METADATA, handler));
     if (method !== undefined && isSafe(method)) {
       throw new IdempotencyConfigurationError(
-        `${where} would protect nothing: the route is for ${method}, and by HTTP's rules such a request changes nothing, so its key is never looked at. ` +
+        `${where} would protect nothing: the route is for ${method}, and by HTTP's rules such a request changes nothing, so its key is never read. ` +
           'Remove the decorator; if the route does change something, make it a POST.',
       );
     }
@@ -139,7 +142,10 @@ export class IdempotentRoutes {
   }
 }
 
-/** The decorator ran when the parent class was made; it could not see the routes of a child. */
+/**
+ * The decorator ran when the parent class was defined; it could not see the
+ * routes of a subclass.
+ */
 function uncovered(controller: { name: string }, handler: { name: string }): Error {
   const route = `${controller.name}.${handler.name}`;
   return new IdempotencyConfigurationError(

@@ -27,7 +27,7 @@ import { forbiddenReplayHeaders } from './answers/replay-headers.js';
 
 const WHERE = 'forRoot options';
 
-/** A token of RFC 9110, which is what a header's name has to be. */
+/** A token of RFC 9110: a valid header name. */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** The module's options with every default filled in. */
@@ -118,7 +118,7 @@ export class IdempotencySettings {
     const forbidden = forbiddenReplayHeaders(replayHeaders);
     if (forbidden.length > 0) {
       throw new IdempotencyConfigurationError(
-        `${WHERE}: replayHeaders names ${forbidden.join(', ')}, which must never be replayed: such a header belongs to one connection or one caller, or is made anew for each answer. Remove it.`,
+        `${WHERE}: replayHeaders names ${forbidden.join(', ')}, which must never be replayed: such a header belongs to one connection or one caller, or is computed for each answer. Remove it.`,
       );
     }
     this.scope = scope;
@@ -150,7 +150,7 @@ export class IdempotencySettings {
     }
     this.guard = new UsageGuard(foreignCalls);
     this.policy = policy;
-    // Mistakes in the module's own policy are to be found even if no route uses it.
+    // Mistakes in the module's own policy are errors even if no route uses it.
     const { lease } = resolvePolicy(dialect, [policy], WHERE);
     this.maintenance = resolveMaintenance(WHERE, maintenance, lease);
     this.outbox = resolveOutbox(WHERE, outbox);
@@ -174,7 +174,7 @@ function forCalls(policy: IdempotencyPolicy): IdempotencyPolicy {
   return Object.fromEntries(common);
 }
 
-/** Clients' developers are sent there, and each problem has its own place on the page. */
+/** Problems link to it, each to its own anchor. */
 function resolveSpecification(option: unknown): string | undefined {
   if (option === undefined) return undefined;
   const url = typeof option === 'string' && URL.canParse(option) ? new URL(option) : undefined;

@@ -13,8 +13,8 @@ type Handler = (...args: any[]) => unknown;
 /**
  * Makes a route idempotent under the request's key. On a class it covers the
  * POST, PATCH and `@All()` routes; a handler's own policy overrides the class's,
- * and that one the module's, field by field. Anywhere else than on an HTTP route
- * it is an error at boot, and so it is on a route that changes nothing (GET).
+ * and the class's overrides the module's, field by field. Anywhere but on an HTTP
+ * route it is an error at boot, and also on a route that changes nothing (GET).
  */
 export function Idempotent(policy: IdempotencyPolicy = {}): ClassDecorator & MethodDecorator {
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {
@@ -49,10 +49,10 @@ function coverClass(prototype: object): void {
 }
 
 /**
- * Puts a thin wrapper around the handler. It notes that the handler began,
- * because what a pipe throws looks just like what the handler throws; and it
- * makes a promise of an Observable, because Nest unsubscribes from one when the
- * client leaves, which would stop the work halfway.
+ * Puts a thin wrapper around the handler. It records that the handler began,
+ * because an error of a pipe looks just like an error of the handler; and it
+ * turns an Observable into a promise, because Nest unsubscribes when the client
+ * leaves, which would stop the work halfway.
  */
 function coverHandler(
   target: object,
@@ -70,7 +70,7 @@ function coverHandler(
     if (attempt) attempt.began = true;
     const result = handler.apply(this, args);
     if (!attempt) return result;
-    // Promises only: to ask a lazy query builder for its result is to run it.
+    // Only promises: calling `then` of a lazy query builder would run it.
     const last = result instanceof Promise ? result.then(lastValue) : lastValue(result);
     if (!(last instanceof Promise)) return checkLeftToWorker(attempt, last, where);
     const ended = () => void (attempt.handler = undefined);
@@ -83,7 +83,7 @@ function coverHandler(
   }
   Object.defineProperty(idempotentHandler, 'name', { value: handler.name });
   Object.defineProperty(idempotentHandler, 'length', { value: handler.length });
-  // Other decorators, above or below, have left their marks on the handler itself.
+  // Other decorators, above or below, have put their metadata on the handler.
   for (const key of Reflect.getMetadataKeys(handler) as unknown[]) {
     Reflect.defineMetadata(key, Reflect.getMetadata(key, handler), idempotentHandler);
   }
@@ -92,26 +92,35 @@ function coverHandler(
   UseInterceptors(IdempotencyInterceptor)(target, property, descriptor);
 }
 
-/** A handler of `run: 'background'` that has done its work itself would keep its client waiting unprotected. */
+/**
+ * A handler of `run: 'background'` that did its work in the request has made its
+ * client wait, unprotected.
+ */
 function checkLeftToWorker(attempt: Attempt, value: unknown, where: string): unknown {
   const { policy, leftToWorker, operation, inBackground } = attempt;
   if (policy.run !== 'background' || leftToWorker || operation !== undefined || inBackground)
     return value;
   throw new PhaseUsageError(
-    `${where} has run: 'background', but it called no @Resumable() method, so there is nothing that a worker could do: it ran in the request. ` +
+    `${where} has run: 'background', but it called no @Resumable() method, so there is nothing for a worker to do: it ran in the request. ` +
       "Put its work into a provider's method with @Resumable('some.name'), and call it from the handler; or remove run: 'background'.",
   );
 }
 
-/** Leaving the operation to a worker ends the handler, and is no error for anybody else. */
+/**
+ * Leaving the operation to a worker ends the handler by an exception, which
+ * nobody else may see.
+ */
 function endLeftToWorker(attempt: Attempt, error: unknown): Promise<never> {
   if (!attempt.leftToWorker || !attempt.onLeftToWorker) throw error;
-  // After `attempt.handler` has been told that the handler is through.
+  // After `attempt.handler` knows that the handler has ended.
   process.nextTick(attempt.onLeftToWorker);
   return new Promise<never>(() => undefined);
 }
 
-/** Called by something else than a request, such as a unit test: a phase says so, should one start. */
+/**
+ * Called outside a request, such as by a unit test: if a phase starts, it throws
+ * an error that says so.
+ */
 function withoutPhases<T>(name: string, work: () => T): T {
   return requestContext.surround(
     {
@@ -122,7 +131,7 @@ function withoutPhases<T>(name: string, work: () => T): T {
   );
 }
 
-/** Of an Observable, what Nest would answer with: its last value. */
+/** The last value of an Observable, which Nest would send. */
 function lastValue(result: unknown): unknown {
   return isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result;
 }

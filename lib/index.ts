@@ -83,10 +83,16 @@ export type {
   KeyReport,
   KeySummary,
   PhaseReport,
+  AuditEntry,
   TimelineEntry,
 } from './operator/key-report.js';
 export type { Resolution } from './resolution/resolved-phase.js';
-export { Outbox, type DeadLetter, type OutboxMessageOptions } from './outbox/outbox.js';
+export {
+  Outbox,
+  type DeadLetter,
+  type DeadLetterQuery,
+  type OutboxMessageOptions,
+} from './outbox/outbox.js';
 export type { OutboxOptions } from './outbox/outbox.options.js';
 export { OutboxHandler, type OutboxHandlerMethod } from './outbox/outbox-handlers.js';
 export { OutboxMessage } from './schema/outbox-message.entity.js';

@@ -1,10 +1,7 @@
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 
-/**
- * Marks of other kinds of handlers, by the names of their metadata: the packages
- * behind them need not be installed.
- */
+/** Metadata of other kinds of handlers, by name: their packages need not be installed. */
 const OTHER_HANDLERS: readonly [metadata: string, what: string][] = [
   ['microservices:pattern', 'a message handler (@MessagePattern() or @EventPattern())'],
   ['graphql:resolver_type', 'a GraphQL resolver'],
@@ -19,7 +16,7 @@ const CURE =
   'An Idempotency-Key is a header of an HTTP request. Put @Idempotent() on an HTTP route of a controller, ' +
   'and for anything else pass a key of your own to what it calls; or remove the decorator.';
 
-/** Why `@Idempotent()` on a method of a class would protect nothing, or not all of what calls it. */
+/** Why `@Idempotent()` on a method would protect nothing, or not all of its callers. */
 export function misplacedOn(
   owner: { name: string },
   method: { name: string },
@@ -45,7 +42,7 @@ export function misplacedOn(
   );
 }
 
-/** `@Idempotent()` on a class that is no controller, or none with a route for it. */
+/** `@Idempotent()` on a class that is not a controller, or has no route for it. */
 export function misplacedOnClass(owner: { name: string }, isController: boolean): Error {
   const what = isController
     ? 'no route of this controller is covered: on a class it covers the POST, PATCH and @All() routes. Put @Idempotent() on the handlers that are meant, or remove the decorator.'

@@ -2,7 +2,10 @@ import type { ModulesContainer } from '@nestjs/core';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import { IMPORTED } from './tokens.js';
 
-/** `@Idempotent()` builds its interceptor in the module of the controller, which does not see ours. */
+/**
+ * `@Idempotent()` builds its interceptor in the controller's module, which does
+ * not import the library's.
+ */
 export function missingModule(
   interceptor: new (...args: never[]) => unknown,
   modules: ModulesContainer,

@@ -5,20 +5,26 @@ import { IdempotencySettings } from './idempotency.settings.js';
 import { ReplayCache } from './keys/replay-cache.js';
 import { renderProblem } from './answers/render-problem.js';
 import { unfinished } from './keys/refusal.js';
+import { AuditQueries } from './operator/audit-queries.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { HealthStore } from './operator/health-store.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { OperatorQueries } from './operator/operator-queries.js';
 import { FleetJobReports, JobReports } from './operator/page/job-reports.js';
+import { MessageQueries } from './operator/page/message-queries.js';
 import { OperatorPage } from './operator/page/operator-page.js';
 import { PageQueries } from './operator/page/page-queries.js';
+import { UnknownQueries } from './operator/page/unknown-queries.js';
 import type { OperatorPageOptions } from './operator/page/page.options.js';
 import { Outbox } from './outbox/outbox.js';
+import { ResolutionQueries } from './resolution/resolution-queries.js';
 import { ResolutionStore } from './resolution/resolution-store.js';
 
-/** What people and webhooks act through. */
+/** The operator, for people and webhooks. */
 export const operatorProviders: Provider[] = [
   ResolutionStore,
+  ResolutionQueries,
+  AuditQueries,
   OperatorQueries,
   HealthStore,
   {
@@ -31,22 +37,25 @@ export const operatorProviders: Provider[] = [
     provide: IdempotencyOperator,
     useFactory: (
       store: ResolutionStore,
+      seen: ResolutionQueries,
       queries: OperatorQueries,
       maintenance: Maintenance,
-      finished: ReplayCache,
+      replays: ReplayCache,
       processes: ProcessReports,
       settings: IdempotencySettings,
     ) =>
       new IdempotencyOperator(
         store,
+        seen,
         queries,
         maintenance,
-        finished,
+        replays,
         processes,
         renderProblem(unfinished(), settings),
       ),
     inject: [
       ResolutionStore,
+      ResolutionQueries,
       OperatorQueries,
       Maintenance,
       ReplayCache,
@@ -56,10 +65,12 @@ export const operatorProviders: Provider[] = [
   },
 ];
 
-/** What the operator page is made of, where there is one. */
+/** The providers of the operator page, if there is one. */
 export function operatorPageProviders(options: OperatorPageOptions): Provider[] {
   return [
     PageQueries,
+    UnknownQueries,
+    MessageQueries,
     {
       provide: JobReports,
       useFactory: (operator: IdempotencyOperator) => new FleetJobReports(operator),
@@ -69,11 +80,25 @@ export function operatorPageProviders(options: OperatorPageOptions): Provider[] 
       provide: OperatorPage,
       useFactory: (
         operator: IdempotencyOperator,
-        queries: PageQueries,
+        counts: PageQueries,
+        unknown: UnknownQueries,
+        messages: MessageQueries,
+        audit: AuditQueries,
         jobs: JobReports,
         outbox: Outbox,
-      ) => new OperatorPage(options, operator, queries, jobs, outbox),
-      inject: [IdempotencyOperator, PageQueries, JobReports, Outbox],
+      ) => {
+        const queries = { counts, unknown, messages, audit };
+        return new OperatorPage(options, operator, queries, jobs, outbox);
+      },
+      inject: [
+        IdempotencyOperator,
+        PageQueries,
+        UnknownQueries,
+        MessageQueries,
+        AuditQueries,
+        JobReports,
+        Outbox,
+      ],
     },
   ];
 }

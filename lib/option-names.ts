@@ -22,7 +22,7 @@ export const OPTION_NAMES = {
   specification: true,
 } satisfies Names<IdempotencyModuleOptions>;
 
-/** What has to be known before a factory runs. */
+/** Options that must be known before a factory runs. */
 export const EXTRA_NAMES = {
   isGlobal: true,
   dataSource: true,
@@ -32,7 +32,7 @@ export const EXTRA_NAMES = {
   operatorPage: true,
 } satisfies Names<IdempotencyModuleExtras>;
 
-/** What stands beside them in `forRootAsync()`. */
+/** The members of `forRootAsync()` beside them. */
 export const ASYNC_NAMES = {
   ...EXTRA_NAMES,
   imports: true,

@@ -5,7 +5,7 @@ import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { isCovered } from './policy/idempotent-metadata.js';
 import { watchForAnswers } from './response/answered.js';
 
-/** Without state, since classes keep it in their metadata, whatever application they are part of. */
+/** Stateless, because classes keep it in their metadata, in whichever application they are used. */
 const watcher: NestInterceptor = {
   intercept(context, next) {
     const watched = context.getType() === 'http' && isCovered(context.getHandler());
@@ -16,10 +16,9 @@ const watcher: NestInterceptor = {
 };
 
 /**
- * Puts a watcher around the interceptors that run before ours: replays and
- * refusals pass them without a value, and somebody has to tell Nest that this is
- * right. Where there are none there is no watcher, because any interceptor costs
- * its routes time.
+ * Adds an interceptor around those that run before the library's: replays and
+ * refusals pass them without a value, and Nest has to be told that this is right.
+ * Without such interceptors none is added, because every interceptor costs time.
  */
 @Injectable()
 export class OuterInterceptors {
@@ -29,7 +28,7 @@ export class OuterInterceptors {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** To be called when all global interceptors are known, and before Nest makes the routes. */
+  /** Call it when all global interceptors are known, and before Nest creates the routes. */
   watch(): void {
     const global = this.config.getGlobalInterceptors();
     if (global.length > 0 || this.config.getGlobalRequestInterceptors().length > 0) {

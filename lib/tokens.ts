@@ -4,5 +4,5 @@ export const DATA_SOURCE = Symbol('IdempotencyModule data source');
 /** The PostgreSQL schema of the tables, if it is not the data source's own. */
 export const SCHEMA = Symbol('IdempotencyModule schema');
 
-/** There in every module that sees ours, whatever becomes of the other providers. */
+/** Present in every module that imports the library's, even if other providers have failed. */
 export const IMPORTED = Symbol('IdempotencyModule is imported');

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, quote, tableName, type SchemaStep } from './tables.js';
+import { namesOf, quote, tableName, type SchemaStep } from './table-names.js';
 
 export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -142,10 +142,11 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
       CREATE INDEX ${names.index(['resume_after'], 'resume_after IS NOT NULL')} ON ${keys} ("resume_after")
         WHERE resume_after IS NOT NULL
     `);
-    // Serves the reconciler, and counts of unknown outcomes: null unless the outcome
-    // is unknown, and infinity where it is left to people.
+    // Serves the reconciler, and lists and counts of unknown outcomes: null unless the
+    // outcome is unknown, and infinity where it is left to people. With the id, those
+    // left to people can be read oldest first, a page at a time.
     await queryRunner.query(`
-      CREATE INDEX ${names.index(['reconcile_after'], 'reconcile_after IS NOT NULL')} ON ${keys} ("reconcile_after")
+      CREATE INDEX ${names.index(['reconcile_after', 'id'], 'reconcile_after IS NOT NULL')} ON ${keys} ("reconcile_after", "id")
         WHERE reconcile_after IS NOT NULL
     `);
   }

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, tableName, type SchemaStep } from './tables.js';
+import { namesOf, tableName, type SchemaStep } from './table-names.js';
 
 export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -7,6 +7,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
     columns: [
       'scope',
       'id',
+      'key_id',
       'position',
       'topic',
       'payload',
@@ -33,6 +34,10 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
       CREATE TABLE ${outbox} (
         "scope" text NOT NULL DEFAULT '',
         "id" uuid NOT NULL,
+
+        -- the key whose request added it. No foreign key: the message may outlive it
+        "key_id" bigint,
+
         "position" BIGSERIAL NOT NULL,
         "topic" text NOT NULL,
         "payload" json,

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, tableName, type SchemaStep } from './tables.js';
+import { namesOf, tableName, type SchemaStep } from './table-names.js';
 
 export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -11,6 +11,7 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
       'endpoint',
       'key',
       'effect_key',
+      'message_id',
       'action',
       'who',
       'why',
@@ -32,11 +33,12 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
         "scope" text NOT NULL,
         "id" bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
 
-        -- which key. No foreign key: the entry outlives it
-        "key_id" bigint NOT NULL,
-        "endpoint" text NOT NULL,
-        "key" text NOT NULL,
+        -- which key or message. No foreign key: the entry outlives both
+        "key_id" bigint,
+        "endpoint" text,
+        "key" text,
         "effect_key" uuid,
+        "message_id" uuid,
 
         -- who did what, and why
         "action" text NOT NULL,
@@ -46,12 +48,18 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
         "after" json,
 
         "at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
-        CONSTRAINT ${names.primaryKey('scope', 'id')} PRIMARY KEY ("scope", "id")
+        CONSTRAINT ${names.primaryKey('scope', 'id')} PRIMARY KEY ("scope", "id"),
+        CONSTRAINT "ck_idempotency_audit_subject" CHECK (key_id IS NOT NULL OR message_id IS NOT NULL)
       )
     `);
-    // Serves the look at one key, with all that was decided about it.
+    // Serves the inspection of one key, with every decision about it.
     await queryRunner.query(`
       CREATE INDEX ${names.index(['scope', 'key_id'])} ON ${audit} ("scope", "key_id")
+    `);
+    // Serves the inspection of one message, with every decision about it.
+    await queryRunner.query(`
+      CREATE INDEX ${names.index(['scope', 'message_id'], 'message_id IS NOT NULL')} ON ${audit} ("scope", "message_id")
+        WHERE message_id IS NOT NULL
     `);
   }
 

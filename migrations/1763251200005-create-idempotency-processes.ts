@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, tableName, type SchemaStep } from './tables.js';
+import { namesOf, tableName, type SchemaStep } from './table-names.js';
 
 export class CreateIdempotencyProcesses1763251200005 implements MigrationInterface {
   static readonly adds: SchemaStep = {

@@ -10,7 +10,7 @@ import { CreateIdempotencyOutbox1763251200002 } from './1763251200002-create-ide
 import { CreateIdempotencyAudit1763251200003 } from './1763251200003-create-idempotency-audit.js';
 import { CreateIdempotencyJobs1763251200004 } from './1763251200004-create-idempotency-jobs.js';
 import { CreateIdempotencyProcesses1763251200005 } from './1763251200005-create-idempotency-processes.js';
-import type { SchemaStep } from './tables.js';
+import type { SchemaStep } from './table-names.js';
 
 type Step = (new (schema?: string) => MigrationInterface) & { adds: SchemaStep };
 

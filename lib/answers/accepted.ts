@@ -1,7 +1,10 @@
 import type { Answer } from './answer.js';
 import { retryAfterSeconds } from './problems.js';
 
-/** 202: the work goes on, ask again. Not a problem, so it has the same shape in every dialect. */
+/**
+ * 202: the work continues; ask again. It is not a problem, so it has the same
+ * shape in every dialect.
+ */
 export function acceptedAnswer({ runningFor }: { runningFor: number }, location?: string): Answer {
   return {
     status: 202,

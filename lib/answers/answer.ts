@@ -11,17 +11,16 @@ export interface Answer {
 
 /**
  * The application's own answer as it was seen before it was sent. `body` is
- * undefined where it cannot be replayed: it outgrew `maxResponseBytes`, or its
- * stream broke off (the client left, or the source failed).
+ * undefined where it cannot be replayed: it exceeded `maxResponseBytes`, or its
+ * stream ended early (the client left, or the source failed).
  */
 export interface ObservedAnswer extends Omit<Answer, 'body'> {
   body: Buffer | undefined;
 }
 
 /**
- * What to do with an observed answer once its outcome has been recorded:
- * let it go, with a few headers of ours, or send another one in its place
- * because it could not be recorded.
+ * What to do with an observed answer after recording: release it, with a few
+ * headers of the library, or replace it because it could not be recorded.
  */
 export type AnswerToSend =
   { kind: 'release'; headers: Record<string, string> } | { kind: 'replace'; answer: Answer };

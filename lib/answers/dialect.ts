@@ -1,10 +1,10 @@
 import type { ProblemCode } from './problems.js';
 
-/** What the library has to tell a client in the application's place. */
+/** A refusal by the library, as a dialect gets it. */
 export interface DescribedProblem {
   /** Stable, for programs: `key_reused`, for example. */
   code: ProblemCode;
-  /** A URI: in your `specification`, if the module knows where it is. */
+  /** A URI: in your `specification` if that option is set. */
   type: string;
   /** The status of the IETF dialect. */
   status: number;
@@ -20,7 +20,7 @@ export interface DescribedProblem {
   members: Record<string, unknown>;
 }
 
-/** What a dialect of your own makes of a problem. */
+/** The answer that your own dialect returns for a problem. */
 export interface ProblemAnswer {
   /**
    * From 400 to 599.
@@ -36,7 +36,8 @@ export interface ProblemAnswer {
 export type NamedDialect = 'ietf' | 'stripe';
 
 /**
- * A function has to return at once. Where it throws, or returns what cannot be
- * sent, the client gets the IETF problem document, and the log says why.
+ * A function has to be synchronous. If it throws, or returns something that
+ * cannot be sent, the client gets the IETF problem document, and the log says
+ * why.
  */
 export type Dialect = NamedDialect | ((problem: DescribedProblem) => ProblemAnswer);

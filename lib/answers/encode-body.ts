@@ -1,10 +1,13 @@
-/** The bytes of a body that somebody wrote by hand, and the content type that fits it. */
+/** The bytes of a given body, and the matching content type. */
 export interface EncodedBody {
   bytes: Buffer;
   type?: string;
 }
 
-/** A string or bytes as they are, everything else as JSON. Throws where there is no JSON of it. */
+/**
+ * A string or bytes as they are, everything else as JSON. Throws if it cannot be
+ * written as JSON.
+ */
 export function encodeBody(body: unknown): EncodedBody {
   if (body === undefined) return { bytes: Buffer.alloc(0) };
   if (body instanceof Uint8Array) return { bytes: Buffer.from(body) };

@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Answer } from './answer.js';
 import { encodeBody, type EncodedBody } from './encode-body.js';
 
-/** An answer that somebody gives in the handler's place. */
+/** An answer that somebody gives in place of the handler. */
 export interface GivenAnswer {
   /** The HTTP status, from 200 to 599. */
   status: number;
@@ -12,7 +12,7 @@ export interface GivenAnswer {
   headers?: Record<string, string>;
 }
 
-/** The answer as it is stored, or a sentence about what is wrong with it. */
+/** The answer as it is stored, or a sentence that says what is wrong with it. */
 export function answerFrom(given: GivenAnswer): Answer | string {
   const { status, body, headers = {} } = given ?? {};
   if (!Number.isInteger(status) || status < 200 || status > 599) {

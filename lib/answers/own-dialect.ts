@@ -10,10 +10,13 @@ const logger = new Logger('IdempotencyModule');
 type DialectFunction = (problem: DescribedProblem) => ProblemAnswer;
 const logs = new WeakMap<DialectFunction, BurstLog>();
 
-/** Made by whoever sends the answer. */
+/** Headers that are set when the answer is sent. */
 const OF_THE_MESSAGE = ['content-length', 'transfer-encoding', 'connection'];
 
-/** A problem in the application's own words, or in ours where it has none that can be sent. */
+/**
+ * The problem as the application's own dialect renders it, or the IETF document
+ * if that cannot be sent.
+ */
 export function renderBy(
   dialect: DialectFunction,
   problem: DescribedProblem,

@@ -1,4 +1,7 @@
-/** Every answer of our own, with its words: the one place where clients are spoken to. */
+/**
+ * Every problem that the library answers with, and its text. This is the only
+ * place with texts for clients.
+ */
 export const PROBLEMS = {
   key_missing: {
     status: 400,
@@ -92,9 +95,9 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS;
 
 /**
- * Thrown inside the library when the request is to be answered by us and not by
- * the application. The interceptor turns it into an answer, past the
- * application's exception filters: clients depend on its exact shape.
+ * Thrown inside the library when the library answers the request, and not the
+ * application. The interceptor turns it into an answer without the application's
+ * exception filters: clients depend on its exact shape.
  */
 export class IdempotencyProblem extends Error {
   constructor(
@@ -112,8 +115,8 @@ export class IdempotencyProblem extends Error {
 }
 
 /**
- * Retry-After in whole seconds from 1 to 59: 0 makes clients hammer, a date
- * depends on clocks, and common SDKs ignore 60 and above.
+ * Retry-After in whole seconds from 1 to 59: with 0, clients retry in a tight
+ * loop; a date depends on clocks; common SDKs ignore 60 and above.
  */
 export function retryAfterSeconds(milliseconds: number): number {
   return Math.min(59, Math.max(1, Math.ceil(milliseconds / 1000)));

@@ -3,17 +3,17 @@ import type { DescribedProblem, Dialect } from './dialect.js';
 import { renderBy } from './own-dialect.js';
 import { PROBLEMS, type IdempotencyProblem, type ProblemCode } from './problems.js';
 
-/** What a problem document points to where the application has published nothing of its own. */
+/** The `type` of a problem where the application has published no specification. */
 const DRAFT = 'https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/';
 
-/** In which words clients are spoken to: a part of the settings. */
+/** The part of the settings that decides how problems look. */
 export interface Voice {
   dialect: Dialect;
   /** The address of the application's idempotency specification. */
   specification?: string | undefined;
 }
 
-/** A problem as it leaves. */
+/** A problem as an answer. */
 export function renderProblem(problem: IdempotencyProblem, voice: Voice): Answer {
   const { dialect, specification } = voice;
   if (dialect === 'stripe') return renderForStripe(problem, specification);
@@ -68,7 +68,10 @@ function renderForIetf(problem: IdempotencyProblem, specification: string | unde
   };
 }
 
-/** stripe-node takes a 409 or 422 without a top-level `error` for a success, and ignores Retry-After. */
+/**
+ * stripe-node treats a 409 or 422 without a top-level `error` as a success, and
+ * ignores Retry-After.
+ */
 function renderForStripe(problem: IdempotencyProblem, specification: string | undefined): Answer {
   const { retryable, title, stripe } = PROBLEMS[problem.code];
   return {

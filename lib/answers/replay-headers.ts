@@ -1,6 +1,6 @@
 import type { Answer } from './answer.js';
 
-/** What a client needs to make sense of the body, and nothing about this connection or caller. */
+/** What a client needs to understand the body, and nothing about the connection or the caller. */
 export const DEFAULT_REPLAY_HEADERS: readonly string[] = [
   'content-type',
   'content-language',
@@ -11,15 +11,15 @@ export const DEFAULT_REPLAY_HEADERS: readonly string[] = [
 ];
 
 /**
- * Kept without being asked for: an application that sends a body already
- * compressed would otherwise have its bytes replayed as if they were plain.
- * Compression by middleware comes after the body was observed and is not meant.
+ * Always kept: otherwise a body that the application compressed itself would be
+ * replayed as if it were plain. Compression by middleware happens after the body
+ * was observed, so it does not count.
  */
 const PART_OF_THE_BODY = 'content-encoding';
 
 /** Headers that are wrong, or dangerous, on any answer but the one they were made for. */
 const NEVER_REPLAYED: ReadonlySet<string> = new Set([
-  // They change or open a session: a replay would hand it to whoever retries.
+  // They change or open a session: a replay would give it to the client that retries.
   'set-cookie',
   'set-cookie2',
   'clear-site-data',
@@ -27,7 +27,7 @@ const NEVER_REPLAYED: ReadonlySet<string> = new Set([
   'www-authenticate',
   'proxy-authenticate',
   'proxy-authentication-info',
-  // Hop-by-hop (RFC 9110, section 7.6.1): they describe a connection that is gone.
+  // Hop-by-hop (RFC 9110, section 7.6.1): they describe a connection that no longer exists.
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -35,7 +35,7 @@ const NEVER_REPLAYED: ReadonlySet<string> = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // Computed for each message: a stale value cuts or stretches the body, or lies about time.
+  // Computed for each message: an old value would give a wrong length or a wrong time.
   'content-length',
   'date',
   'age',
@@ -44,10 +44,10 @@ const NEVER_REPLAYED: ReadonlySet<string> = new Set([
   'idempotency-key-expires',
 ]);
 
-/** CORS: what the origin of the first request was allowed says nothing about the next one. */
+/** CORS: what the first request's origin was allowed says nothing about the next one. */
 const NEVER_REPLAYED_PREFIX = 'access-control-';
 
-/** Those of the given names that must not be in `replayHeaders`, as they were spelled. */
+/** Those of the given names that must not be in `replayHeaders`, spelled as they were given. */
 export function forbiddenReplayHeaders(names: readonly string[]): string[] {
   return names.filter((name) => {
     const lower = name.trim().toLowerCase();

@@ -1,7 +1,7 @@
 import type { Answer } from './answer.js';
 import type { Dialect } from './dialect.js';
 
-/** Made once for an answer that a burst of retries gets from memory. */
+/** Computed once per answer, for bursts of retries that are answered from memory. */
 const replays = new WeakMap<Answer, Answer>();
 
 /** The recorded answer, marked as a replay. */
@@ -25,16 +25,16 @@ export function replayOf(
   return replay;
 }
 
-/** What an answer that every retry gets tells about itself, the first time as well. */
+/** The headers that the library adds to a final answer, the first time and on each replay. */
 export function finalHeaders(
   status: number,
   expiresAt: Date | null,
   dialect: Dialect,
 ): Record<string, string> {
   return {
-    // Until when the client may count on a replay; absent where the answer is kept for ever.
+    // Until when the answer can be replayed; absent if it is kept for ever.
     ...(expiresAt !== null && { 'idempotency-key-expires': expiresAt.toUTCString() }),
-    // stripe-node retries these by itself, and would get the same answer each time.
+    // stripe-node would retry these, and get the same answer each time.
     ...(dialect === 'stripe' &&
       (status === 409 || status >= 500) && { 'stripe-should-retry': 'false' }),
   };

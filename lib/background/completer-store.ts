@@ -12,15 +12,18 @@ export interface OpenOperation extends SeenKey {
   operation: string;
   /** JSON text. */
   input: string | null;
-  /** How often workers have tried. */
+  /** How often workers have tried it. */
   resumeAttempts: number;
-  /** Those of the route. */
+  /** The route's values. */
   leaseMs: number | null;
   maxRunTimeMs: number | null;
   traceparent: string | null;
 }
 
-/** The statements of the completer. They choose rows; what happens to one is fenced as in the key store. */
+/**
+ * The statements of the completer. They select rows; changes of a row are fenced
+ * as in the key store.
+ */
 @Injectable()
 export class CompleterStore {
   private readonly keys: string;
@@ -30,9 +33,9 @@ export class CompleterStore {
   }
 
   /**
-   * Claims operations whose time has come, oldest first, for as long as `claim`
-   * says: until then no other process finds them, whatever becomes of this one.
-   * Those that were tried too often are among them: somebody has to say so.
+   * Claims operations that are due, oldest first, for `claim` milliseconds: until
+   * then no other process finds them, even if this one dies. Operations that were
+   * tried too often are included, so that they can be reported.
    */
   claimOperations(
     names: readonly string[],
@@ -60,7 +63,10 @@ export class CompleterStore {
     );
   }
 
-  /** Operations that wait and that nobody here knows: those of an old deployment. */
+  /**
+   * Operations that wait and that this process does not have, such as those of an
+   * old deployment.
+   */
   strangeOperations(names: readonly string[]): Promise<{ operation: string; count: number }[]> {
     return this.database.query(
       `SELECT operation, count(*)::int AS "count"

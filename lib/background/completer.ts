@@ -8,42 +8,42 @@ import type { Operations } from '../phases/resumable.js';
 
 /**
  * Completes operations whose client did not come back, or was told not to wait.
- * They run side by side: a slow one keeps its place, and the others go on.
+ * They run concurrently: a slow one does not hold up the others.
  */
 export class Completer implements Work {
   private readonly logger = new Logger('IdempotencyMaintenance');
   private readonly reported = new Set<string>();
   private readonly underWay = new Set<Promise<void>>();
-  /** The last claim found as much as it asked for. */
+  /** The last claim was full. */
   private more = false;
   private closed = false;
 
-  /** @param wake asks for another run, because there is room and maybe work */
+  /** @param wake asks for another run, because there is capacity and perhaps work */
   constructor(
     private readonly store: CompleterStore,
     private readonly transitions: KeyTransitions,
     private readonly operations: Operations,
     private readonly runner: OperationRunner,
     private readonly maxAttempts: number,
-    /** How long a claim keeps other processes away, until the attempt has its own lease. */
+    /** How long a claim excludes other processes, until the attempt has its own lease. */
     private readonly claim: number,
     private readonly wake: () => void,
   ) {}
 
-  /** Begins as many operations as there is room for among `most`, and does not wait for them. */
+  /** Begins operations until `most` are running, and does not wait for them. */
   async run(most: number): Promise<number> {
     await this.reportStrangers();
     const room = most - this.underWay.size;
     if (this.closed || room <= 0) return 0;
     const found = await this.store.claimOperations(this.operations.names, this.claim, room);
-    // What is claimed and not begun is found again when the claim is over.
+    // What is claimed and not begun is found again when the claim ends.
     if (this.closed) return 0;
     this.more = found.length === room;
     for (const key of found) this.begin(key);
     return found.length;
   }
 
-  /** Resolves when all that was begun so far has ended. */
+  /** Resolves when everything begun so far has ended. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay);
   }
@@ -58,7 +58,7 @@ export class Completer implements Work {
     const attempt = (exhausted ? this.giveUp(key) : this.runner.run(key))
       .catch((error: unknown) => {
         this.logger.error(
-          `Idempotency key ${key.id} could not be completed and is tried again: ${errorLine(error)}`,
+          `Idempotency key ${key.id} could not be completed and will be tried again: ${errorLine(error)}`,
         );
       })
       .finally(() => {
@@ -68,7 +68,7 @@ export class Completer implements Work {
     this.underWay.add(attempt);
   }
 
-  /** Its client failed once more after the last attempt of a worker, or workers died with it. */
+  /** Its client failed again after the last attempt of a worker, or the workers died. */
   private async giveUp(key: OpenOperation): Promise<void> {
     if ((await this.transitions.giveUpOperation(key)) !== 'changed') return;
     this.logger.error(

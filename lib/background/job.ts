@@ -2,35 +2,35 @@ import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
 import { outside } from '../telemetry/outside.js';
 import { publish } from '../telemetry/publish.js';
-import { inSpan } from '../telemetry/tracing.js';
+import { endedSpan } from '../telemetry/tracing.js';
 
-/** A failing job is tried ever more rarely, but at least this often: the cause may be gone by then. */
+/** The pause of a failing job grows, up to this one. */
 const LONGEST_PAUSE = 5 * 60_000;
 
-/** Between two full batches, so that a large backlog does not crowd out live requests. */
+/** The pause between two full batches, so that a large backlog does not slow down requests. */
 const PAUSE_IN_BACKLOG = 50;
 
-/** Node fires a timer at once that is set to wait longer than this. */
+/** A timer of Node with a longer delay than this fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** What a job is made of. */
 export interface Work {
   /**
-   * Handles one batch, or begins to, and returns how many rows that are.
+   * Handles one batch, or begins to, and returns its number of rows.
    *
-   * @param asked somebody asked for it: it is not left to another process
+   * @param asked somebody asked for this run, so it is not left to another process
    */
   run(batch: number, asked?: boolean): Promise<number>;
-  /** Resolves when nothing is under way any more that `run` began and did not wait for. */
+  /** Resolves when everything that `run` began without waiting has ended. */
   settled?(): Promise<void>;
   /** For shutdown: nothing new begins, and what is under way ends within about this time. */
   close?(timeout: number): Promise<void>;
 }
 
 export interface JobPace {
-  /** The pause after a look that found something, give or take half of it. */
+  /** The pause after a run that found work, plus or minus half of it. */
   interval: number;
-  /** While looks find nothing, the pause doubles up to this one. @default interval */
+  /** While runs find nothing, the pause doubles up to this one. @default interval */
   maxInterval?: number;
   batch: number;
 }
@@ -41,10 +41,10 @@ export interface JobStatus {
   running: boolean;
   /** Rows handled since this process started. */
   handled: number;
-  /** Looks for work since this process started. */
+  /** Runs since this process started. */
   runs: number;
   lastRunAt: Date | undefined;
-  /** About when it looks again; undefined while it looks, and where it is off. */
+  /** About when it runs next; undefined while it runs, and if it is off. */
   nextRunAt: Date | undefined;
   /** Failures since the last success. */
   failures: number;
@@ -52,14 +52,14 @@ export interface JobStatus {
 }
 
 /**
- * Work that comes back: a batch at a time, with pauses in between. Every process
- * runs every job; the statements see to it that two never handle the same row,
- * and jitter that they do not all ask at once.
+ * Recurring work: a batch at a time, with pauses in between. Every process runs
+ * every job; the statements ensure that two processes never handle the same row,
+ * and jitter keeps them from running at the same time.
  */
 export class Job {
   private readonly logger = new Logger('IdempotencyMaintenance');
   private timer: NodeJS.Timeout | undefined;
-  /** Due at once already: a stream of wake-ups must not put the look off again and again. */
+  /** A run is already due: further wake-ups must not postpone it. */
   private imminent = false;
   private idlePause: number;
   private readonly work: Work;
@@ -75,7 +75,7 @@ export class Job {
     lastError: undefined,
   };
 
-  /** @param work a function alone where a batch is over when it returns */
+  /** @param work a function if a batch has ended when it returns */
   constructor(
     readonly name: string,
     private readonly pace: JobPace,
@@ -95,7 +95,7 @@ export class Job {
     this.schedule(this.pace.interval);
   }
 
-  /** Lets the batch at hand finish; what it left under way has this long. */
+  /** Waits for the current batch; work that it left running has this much time. */
   async stop(timeout = 0): Promise<void> {
     this.stopped = true;
     this.state.nextRunAt = undefined;
@@ -103,14 +103,14 @@ export class Job {
     await Promise.all([this.current, this.work.close?.(timeout)]);
   }
 
-  /** There is work now: do not wait for the interval. */
+  /** There is work: run without waiting for the interval. */
   wake(): void {
     if (this.stopped) return;
     if (this.current) this.wanted = true;
     else if (!this.imminent) this.schedule(0);
   }
 
-  /** One batch, now, to its end. */
+  /** Runs one batch now, and waits for its end. */
   async runOnce(): Promise<number> {
     const handled = await outside(() => this.look(true));
     await this.work.settled?.();
@@ -121,19 +121,25 @@ export class Job {
     const { name } = this;
     const startedAt = performance.now();
     const duration = () => performance.now() - startedAt;
-    this.state.lastRunAt = new Date();
+    const lastRunAt = (this.state.lastRunAt = new Date());
+    const describe = (rows: number) => () => ({
+      name: `job ${name}`,
+      attributes: { 'idempotency.job': name, 'idempotency.rows': rows },
+      startedAt: lastRunAt.getTime(),
+      detached: true,
+    });
     this.state.runs += 1;
     try {
-      const handled = await inSpan(
-        () => ({ name: `job ${name}`, attributes: { 'idempotency.job': name }, detached: true }),
-        () => this.work.run(this.pace.batch, asked),
-      );
+      const handled = await this.work.run(this.pace.batch, asked);
+      // Most runs find nothing: a span for each would flood a tracing backend.
+      if (handled > 0) endedSpan(describe(handled));
       publish('job_ran', () => ({ job: name, rows: handled, duration: duration() }));
       this.state.handled += handled;
       this.state.failures = 0;
       this.state.lastError = undefined;
       return handled;
     } catch (error) {
+      endedSpan(describe(0), error);
       const lastError = errorLine(error);
       const failures = (this.state.failures += 1);
       this.state.lastError = lastError;
@@ -149,7 +155,7 @@ export class Job {
 
   private schedule(pause: number): void {
     clearTimeout(this.timer);
-    // Between half and one and a half of the pause: processes that started together drift apart.
+    // Between 0.5 and 1.5 times the pause, so that processes that started together drift apart.
     const delay = Math.min(LONGEST_TIMER, pause * (0.5 + Math.random()));
     this.imminent = pause === 0;
     this.state.nextRunAt = new Date(Date.now() + delay);
@@ -178,7 +184,7 @@ export class Job {
         `The ${this.name} failed ${this.state.failures} time(s) in a row and is tried again in about ${Math.round(pause / 1000)} s: ${this.state.lastError}`,
       );
     }
-    // In one breath: a wake-up between the two would be forgotten.
+    // Without an await in between: a wake-up between the two would be lost.
     this.current = undefined;
     if (!this.stopped) this.schedule(pause);
   }

@@ -1,35 +1,34 @@
 import type { Duration } from '../policy/duration.js';
 import type { Names } from '../policy/unknown-names.js';
 
-/** How often a job looks for work, and how much it takes at a time. */
+/** How often a job looks for work, and how much it handles at a time. */
 export interface JobOptions {
-  /** The pause between two looks, give or take half of it. */
+  /** The pause between two runs, plus or minus half of it. */
   interval?: Duration;
   /**
-   * While looks find nothing, the pause doubles up to this. Work that this
-   * process knows of does not wait for it. @default interval; 5 s for the outbox
+   * While runs find nothing, the pause doubles up to this. Work that this process
+   * knows of does not wait for it. @default interval; 5 s for the outbox
    */
   maxInterval?: Duration;
-  /** The most rows of one look. A full batch is followed by the next one soon. */
+  /** The maximum number of rows per run. After a full batch the next one follows soon. */
   batch?: number;
 }
 
 /**
- * The work that goes on without a client. Every process that imports the module
- * takes part; turn it off where requests are served and on in a worker, or the
- * other way round, or leave it on everywhere.
+ * The jobs. Every process that imports the module takes part. You can turn them
+ * off where requests are served and on in a worker, or leave them on everywhere.
  */
 export interface MaintenanceOptions {
   /** Keys whose lease lapsed become resumable or unknown. @default every half of the module's `lease`, at most 15 s; 100 */
   sweeper?: false | JobOptions;
-  /** Finished keys past their retention go. @default every minute, 1000 */
+  /** Finished keys past their retention are removed. @default every minute, 1000 */
   reaper?: false | JobOptions;
-  /** Operations that nobody retries are completed. @default every 5 s, 20 */
+  /** Operations whose client does not come back are completed. @default every 5 s, 20 */
   completer?: false | (JobOptions & { /** @default 10 */ maxAttempts?: number });
-  /** Unknown outcomes are asked about. @default every 10 s, 20 */
+  /** The reconcilers are asked about unknown outcomes. @default every 10 s, 20 */
   reconciler?: false | (JobOptions & { /** @default 10 */ maxAttempts?: number });
   /**
-   * Messages of the outbox are delivered; `batch` is how many at the same time.
+   * Messages of the outbox are delivered; `batch` is how many at a time.
    * @default every second, 50
    */
   outbox?: false | JobOptions;

@@ -12,7 +12,7 @@ export interface JobSettings extends Required<JobPace> {
 
 export type MaintenanceSettings = Record<keyof MaintenanceOptions, JobSettings>;
 
-/** Why these: see maintenance.options.ts and docs/operations.md. */
+/** The reasons are in maintenance.options.ts and docs/operations.md. */
 const DEFAULTS: MaintenanceSettings = {
   sweeper: { enabled: true, interval: 15_000, maxInterval: 15_000, batch: 100, maxAttempts: 0 },
   reaper: { enabled: true, interval: 60_000, maxInterval: 60_000, batch: 1_000, maxAttempts: 0 },
@@ -28,7 +28,7 @@ export function resolveMaintenance(
   lease = Infinity,
 ): MaintenanceSettings {
   const settings = structuredClone(DEFAULTS);
-  // With its jitter, a dead attempt is then found within two leases.
+  // Even with jitter, a dead attempt is then found within two leases.
   const { sweeper } = settings;
   sweeper.interval = sweeper.maxInterval = Math.min(sweeper.interval, Math.ceil(lease / 2));
   if (options) refuseUnknownNames(where, options, MAINTENANCE_NAMES, 'maintenance.');

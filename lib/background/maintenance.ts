@@ -3,7 +3,7 @@ import { Job, type JobStatus, type Work } from './job.js';
 
 type JobName = keyof MaintenanceSettings;
 
-/** The jobs of this process. Each can be off, while another process has it on. */
+/** The jobs of this process. Each can be off here and on in another process. */
 export class Maintenance {
   private readonly jobs = new Map<JobName, Job>();
 
@@ -19,12 +19,12 @@ export class Maintenance {
     return [...this.jobs.values()].map((job) => job.status);
   }
 
-  /** There is work for a job, in this process. */
+  /** Tells a job of this process that there is work. */
   wake(name: JobName): void {
     this.jobs.get(name)?.wake();
   }
 
-  /** One batch now, also of a job that is off: for tests and for schedulers of your own. */
+  /** Runs one batch now, also of a job that is off: for tests and for your own schedulers. */
   async runOnce(name: JobName): Promise<number> {
     const job = this.jobs.get(name);
     if (!job) throw new Error(`There is no job "${name}".`);
@@ -35,7 +35,7 @@ export class Maintenance {
     for (const [name, job] of this.jobs) if (this.settings[name].enabled) job.start();
   }
 
-  /** @param timeout how long to wait for what is under way */
+  /** @param timeout how long to wait for running work */
   async stop(timeout: number): Promise<void> {
     await Promise.all([...this.jobs.values()].map((job) => job.stop(timeout)));
   }

@@ -40,8 +40,8 @@ export interface OperationTools {
 
 /**
  * One attempt of a worker at an operation: takes the key over, runs the method in
- * the key's context, so that its phases go on where they stopped, and records how
- * it ended, for the client, should it retry after all.
+ * the key's context, so that it resumes at its recovery point, and records the
+ * outcome, for the client if it retries after all.
  */
 export class OperationRunner {
   private readonly logger = new Logger('IdempotencyMaintenance');
@@ -53,7 +53,7 @@ export class OperationRunner {
     private readonly maxAttempts: number,
   ) {}
 
-  /** Resolves when the attempt has ended, or has lost its key to another one. */
+  /** Resolves when the attempt has ended or has lost its lease. */
   async run(key: OpenOperation): Promise<void> {
     const { leases, waitingRequests } = this.tools;
     leases.deciding();
@@ -69,7 +69,7 @@ export class OperationRunner {
     }
   }
 
-  /** Undefined: somebody else has it, or its outcome is unknown. */
+  /** Undefined: another attempt has the key, or its outcome is unknown. */
   private async take(key: OpenOperation): Promise<Attempt | undefined> {
     const { transitions, recordedPhases, leases } = this.tools;
     const recorded = await recordedPhases.of(key);
@@ -78,7 +78,7 @@ export class OperationRunner {
       await transitions.declareUnknown(key, why, key.operation);
       return undefined;
     }
-    // The route's own: a worker knows no route, and its module may have others.
+    // The route's own values: a worker knows no route, and its module's may differ.
     const policy = {
       ...this.policy,
       lease: key.leaseMs ?? this.policy.lease,
@@ -107,7 +107,8 @@ export class OperationRunner {
       journal: new PhaseJournal(attempt),
       route: operation,
       guard: this.guard,
-      // A worker runs an operation again from its top, so all it does has to be in phases.
+      // A worker runs an operation again from the beginning, so all its effects have to be in
+      // phases.
       phased: true,
       transactions: new OpenTransactions(),
     };
@@ -139,8 +140,8 @@ export class OperationRunner {
   }
 
   /**
-   * The end of the operation, with that of a phase which could not be recorded
-   * when it was known: otherwise the phase would look as if it were in doubt.
+   * Records the outcome of the operation, together with that of a phase that
+   * could not be recorded earlier: otherwise that phase would be in doubt.
    */
   private async record(
     { journal }: RequestContext,
@@ -188,7 +189,7 @@ export class OperationRunner {
     if (unknown) this.tools.transitions.unknownOutcomes.note(attempt, code, operation);
   }
 
-  /** What cannot be recorded within the lease lapses, and is found again by the sweeper. */
+  /** If it cannot be recorded within the lease, the lease lapses and the sweeper finds the key. */
   private async insist(attempt: Attempt, statement: () => Promise<unknown>): Promise<boolean> {
     try {
       await persist(statement, { within: attempt.lease, again: () => !attempt.leaseLost });
@@ -207,7 +208,7 @@ function recordedAs(attempt: Attempt, outcome: AttemptOutcome): void {
   attempt.observed.span?.set({ 'idempotency.outcome': outcome });
 }
 
-/** Part of the request's trace, which it goes on from. */
+/** Part of the trace of the request that it continues. */
 function spanOf({ id, operation, attempt, traceparent }: OpenOperation) {
   return startSpan(() => ({
     name: `complete ${operation}`,
@@ -221,7 +222,7 @@ function spanOf({ id, operation, attempt, traceparent }: OpenOperation) {
   }));
 }
 
-/** A method that hangs beyond its lease is not waited for: it would keep others from their turn for ever. */
+/** A method that outlasts its lease is not waited for: it would block others for ever. */
 async function untilLost(attempt: Attempt, work: () => Promise<void>): Promise<void> {
   const { signal } = attempt;
   let lost!: () => void;
@@ -234,7 +235,10 @@ async function untilLost(attempt: Attempt, work: () => Promise<void>): Promise<v
   }
 }
 
-/** What an operator finds it by. That it was given up is said whatever else there is to say. */
+/**
+ * The code that operators see. `attempts_exhausted` takes precedence over the
+ * cause of the last failure.
+ */
 function errorCodeOf({ doubt }: Attempt, exhausted: boolean): ErrorCode {
   if (doubt && !doubt.repeatable) return 'in_doubt';
   if (exhausted) return 'attempts_exhausted';

@@ -9,25 +9,28 @@ import type { Maintenance } from './maintenance.js';
 import type { ProcessStore, ReportedProcess } from './process-store.js';
 import { VERSION } from './version.js';
 
-/** The least time between two reports, give or take half of it: an operator sees a failing job this soon. */
+/**
+ * The shortest time between two reports, plus or minus half of it: an operator
+ * sees a failing job this soon.
+ */
 const INTERVAL = 15_000;
 
-/** A process that has nothing new to say reports itself all the same, to show that it lives. */
+/** A process without news reports this often, to show that it is alive. */
 const HEARTBEAT = 60_000;
 
 /** A job, and the process that runs it. */
 export interface ReportedJob extends JobStatus {
   process: ReportedProcess & {
-    /** The process that was asked: what it says of itself is of this moment. */
+    /** True for the process that was asked: its values are current. */
     own: boolean;
   };
 }
 
 /**
- * Each process reports itself in a table, so that whichever of them an operator
- * asks can show all of them. A report costs one statement a minute, and at most
- * one every seven seconds while jobs begin or cease to fail. Nothing depends on
- * it: a report that fails is logged, and the next one is tried later.
+ * Each process reports itself in a table, so that any process can show the jobs
+ * of all. Reports cost one statement a minute, and at most one every seven
+ * seconds while jobs begin or stop failing. Nothing depends on them: a report
+ * that fails is logged, and the next one follows later.
  */
 export class ProcessReports {
   private readonly id = randomUUID();
@@ -36,7 +39,7 @@ export class ProcessReports {
   private timer: NodeJS.Timeout | undefined;
   private current: Promise<void> | undefined;
   private stopped = true;
-  /** What the last report said, and when, by performance.now(). */
+  /** What the last report contained, and when it was sent, by performance.now(). */
   private said: { text: string; at: number } | undefined;
 
   constructor(
@@ -44,14 +47,14 @@ export class ProcessReports {
     private readonly maintenance: Maintenance,
   ) {}
 
-  /** The first report leaves after an interval: a process that ends before it is of no interest. */
+  /** The first report is sent after an interval: a process that ends earlier does not matter. */
   start(): void {
     if (!this.stopped) return;
     this.stopped = false;
     this.schedule();
   }
 
-  /** For shutdown: whoever ends properly leaves no row. */
+  /** For shutdown: a process that ends properly removes its row. */
   async stop(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
@@ -61,7 +64,7 @@ export class ProcessReports {
     await this.store.remove(this.id).catch((error: unknown) => this.failed(error));
   }
 
-  /** Reports this process if it has something new to say, or has said nothing for a minute. */
+  /** Reports this process if something has changed, or if its last report is a minute old. */
   async report(): Promise<void> {
     const text = newsOf(this.maintenance.status);
     const now = performance.now();
@@ -78,7 +81,7 @@ export class ProcessReports {
     }
   }
 
-  /** The jobs of all processes. Those of this one are as they are now, also before its first report. */
+  /** The jobs of all processes. Those of this process are current, even before its first report. */
   async jobs(): Promise<ReportedJob[]> {
     const others = (await this.store.list()).filter(({ id }) => id !== this.id);
     const own = { ...this.own, startedAt: this.startedAt, reportedAt: new Date(), gone: false };
@@ -102,7 +105,7 @@ export class ProcessReports {
           if (!this.stopped) this.schedule();
         });
       },
-      // Processes that started together drift apart.
+      // Jitter: processes that started together drift apart.
       INTERVAL * (0.5 + Math.random()),
     ).unref();
   }
@@ -111,12 +114,15 @@ export class ProcessReports {
     this.log.note(
       'report',
       () =>
-        `This process could not report its jobs, so that other processes show old ones: ${errorLine(error)}`,
+        `This process could not report its jobs, so other processes show old ones: ${errorLine(error)}`,
     );
   }
 }
 
-/** What is worth a report at once. Counts and times change with every look of every job. */
+/**
+ * What is reported at once when it changes. Counts and times change with every
+ * run of every job.
+ */
 function newsOf(jobs: readonly JobStatus[]): string {
   return JSON.stringify(
     jobs.map(({ name, running, failures, lastError }) => [name, running, failures, lastError]),

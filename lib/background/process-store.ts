@@ -3,30 +3,30 @@ import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import type { JobStatus } from './job.js';
 
-/** Three reports have not come: a process that lives would have been heard of. */
+/** Three reports are missing: a live process would have reported. */
 const GONE_AFTER = '3 minutes';
 
-/** A process that died without a word is shown for so long, so that somebody can notice. */
+/** A process that died is shown for this long, so that somebody can notice. */
 const FORGOTTEN_AFTER = '1 hour';
 
-/** The most rows that one report removes, and far more processes than anybody looks at. */
+/** The maximum number of rows that one report removes, and that are shown. */
 const MOST_REMOVED = 100;
 const MOST_LISTED = 1_000;
 
-/** What a process says of itself. */
+/** What a process reports. */
 export interface OwnReport {
   id: string;
   host: string;
   pid: number;
   version: string;
-  /** Milliseconds since it started: the database's clock makes a date of it. */
+  /** Milliseconds since it started; the database computes the date with its own clock. */
   uptime: number;
   jobs: readonly JobStatus[];
 }
 
 /** A process as it last reported itself. */
 export interface ReportedProcess {
-  /** Made when the process booted. */
+  /** Generated when the process booted. */
   id: string;
   host: string;
   pid: number;
@@ -34,11 +34,11 @@ export interface ReportedProcess {
   version: string;
   startedAt: Date;
   reportedAt: Date;
-  /** It has not reported itself for three minutes: it died, or it does not reach the database. */
+  /** It has not reported for three minutes: it died, or it cannot reach the database. */
   gone: boolean;
 }
 
-/** The statements about the table of processes, which is small: it has a row per process. */
+/** The statements on the table of processes, which has one row per process. */
 @Injectable()
 export class ProcessStore {
   private readonly processes: string;
@@ -88,7 +88,7 @@ export class ProcessStore {
   }
 }
 
-/** A job's status after its way through JSON, where a time is a text and undefined is nothing. */
+/** A job's status as JSON, where a time is a string and undefined members are missing. */
 interface WrittenJob extends Omit<JobStatus, 'lastRunAt' | 'nextRunAt'> {
   lastRunAt?: string;
   nextRunAt?: string;

@@ -6,14 +6,14 @@ import { sameKey, type KeyName } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 
-/** What becomes of a key past its retention. */
+/** What the reaper does to a key past its retention. */
 export type ReapOutcome =
   | 'removed'
-  /** A tombstone is left. */
+  /** It becomes a tombstone. */
   | 'buried'
-  /** Nobody finished it: closed with a stored answer. */
+  /** Nobody finished it: it is closed with a stored answer. */
   | 'closed'
-  /** It waits for the completer, which gets a last chance. */
+  /** It waits for the completer, which makes a last attempt. */
   | 'overdue'
   /** A foreign call was begun and its outcome was never recorded: it is not forgotten. */
   | 'in_doubt';
@@ -21,7 +21,7 @@ export type ReapOutcome =
 export interface ReapedKey extends KeyName {
   id: string;
   outcome: ReapOutcome;
-  /** To the microsecond, hence a string. */
+  /** A string, because it is exact to the microsecond. */
   expiredAt: string;
 }
 
@@ -30,18 +30,22 @@ export type ReapChoice =
   { limit: number; from: string | null; except: readonly string[] } | { ids: readonly string[] };
 
 /**
- * How long the reaper waits for a lock that a transaction of the user's holds,
- * on a row that references a key. Its own locks make late retries wait as long.
+ * How long the reaper waits for a lock that a transaction of the application
+ * holds on a row that references a key. Late retries wait as long for the
+ * reaper's own locks.
  */
 const LOCK_TIMEOUT = '250ms';
 
-/** How long the completer has for an operation that is past its retention: twelve of its longest pauses. */
+/**
+ * How much time the completer has for an operation past its retention: twelve of
+ * its longest pauses.
+ */
 const LAST_CHANCE = '1 hour';
 
-/** Nothing is left to do but to answer, and nobody asks any more. */
+/** The work is finished, and nobody will ask for its answer any more. */
 const FINISHED = `k.status IN ('completed', 'performed')`;
 
-/** Keys that run, or whose outcome is unknown, are not to be forgotten. */
+/** Keys that run, or whose outcome is unknown, must not be removed. */
 const REAPABLE = `k.status IN ('completed', 'performed', 'expired', 'pending', 'failed_retryable')`;
 
 /** The statements of the reaper. */
@@ -56,9 +60,9 @@ export class ReaperStore {
   }
 
   /**
-   * Reaps keys past their retention, in one statement. Rows that
-   * anybody else is at are skipped, and so are keys that run or are unknown.
-   * Finished keys go; open ones, which nobody finished, are closed with `answer`.
+   * Reaps keys past their retention, in one statement. Locked rows are skipped,
+   * and so are keys that run or are unknown. Finished keys are removed; open
+   * ones, which nobody finished, are closed with `answer`.
    */
   reap(choice: ReapChoice, answer: Answer): Promise<ReapedKey[]> {
     const which =
@@ -114,7 +118,7 @@ export class ReaperStore {
     );
   }
 
-  /** The keys that the same choice would take, without touching them. */
+  /** The keys that would be reaped, without changing them. */
   async due({ limit, from, except }: Exclude<ReapChoice, { ids: unknown }>): Promise<string[]> {
     const rows = await this.database.query<{ id: string }>(
       `SELECT id FROM ${this.keys} k

@@ -6,31 +6,38 @@ import { errorCode } from '../postgres/database-errors.js';
 import type { ReapOutcome, ReapedKey, ReaperStore } from './reaper-store.js';
 import type { Answer } from '../answers/answer.js';
 
-/** What a row of the user's can do: hold a lock for long (55P03), or insist on its reference (class 23). */
+/**
+ * How a row of the application can stop the reaper: it is locked for long
+ * (55P03), or its foreign key forbids the removal (class 23).
+ */
 const OF_ONE_ROW = /^(55P03|23)/;
 
-/** What is worth a line in the log. Removals and tombstones are what every key comes to. */
+/** What is logged. Removals and tombstones are not: they happen to every key. */
 const TELLING: Partial<Record<ReapOutcome, string>> = {
   closed: 'was never finished and is past its retention: closed with 408',
-  overdue: 'is past its retention and still waits for the completer, which gets a last chance',
+  overdue: 'is past its retention and still waits for the completer, which makes a last attempt',
 };
 
 /**
- * Ends the life of keys past their retention. It goes along the time of expiry,
- * batch by batch; what others are at is skipped and met again on the next round.
+ * Removes, buries or closes keys past their retention, in the order of their
+ * expiry, batch by batch. Locked rows are skipped and found again in the next
+ * round.
  */
 export class Reaper {
   private readonly logger = new Logger('IdempotencyMaintenance');
-  /** Where this round has come to: rows before it are gone, and so are their index entries, but not swept yet. */
+  /**
+   * How far this round has come: the index entries of removed rows before it
+   * remain until the next vacuum, and would be read again.
+   */
   private from: string | null = null;
   /** Keys of this round that could not be removed. */
   private readonly stuck = new Map<string, unknown>();
 
   constructor(
     private readonly store: ReaperStore,
-    /** What a request that nobody finished is answered with. */
+    /** The answer to a request that nobody finished. */
     private readonly unfinished: Answer,
-    /** There is something for another job. */
+    /** There is work for another job. */
     private readonly wake: (job: 'completer' | 'reconciler') => void,
     private readonly unknownOutcomes: UnknownOutcomes,
   ) {}
@@ -50,7 +57,10 @@ export class Reaper {
     return reaped.length;
   }
 
-  /** One row of the user's must not keep all the others: halves find out which key it is. */
+  /**
+   * One row of the application must not stop the others: the batch is halved
+   * until the key is found.
+   */
   private async reapAround(ids: readonly string[]): Promise<ReapedKey[]> {
     if (ids.length === 0) return [];
     try {
@@ -89,7 +99,7 @@ export class Reaper {
       fates.set(outcome, [...(fates.get(outcome) ?? []), id]);
       const what = TELLING[outcome];
       if (what !== undefined) this.logger.warn(`Idempotency key ${id} ${what}.`);
-      // It is past its retention, and is kept.
+      // The key is past its retention, and is kept.
       if (outcome === 'in_doubt') this.unknownOutcomes.note(key, 'in_doubt');
     }
     for (const [outcome, ids] of fates) publish('reaped', () => ({ outcome, ids }));
@@ -98,7 +108,7 @@ export class Reaper {
   }
 }
 
-/** The database's own words, below those of the store. */
+/** The database's own message, which is the cause of the store's error. */
 function reasonOf(error: unknown): string {
   return errorLine(error instanceof Error && error.cause ? error.cause : error);
 }

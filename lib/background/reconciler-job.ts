@@ -11,26 +11,26 @@ import type { Reconcilers, Reconciliation } from '../phases/reconciler.js';
 import { ReportedOnce } from '../telemetry/reported-once.js';
 import { backoff } from '../postgres/backoff.js';
 
-/** How long one question may take. What takes longer counts as unknown. */
+/** How long one question may take. A longer one counts as unanswered. */
 const PATIENCE = 30_000;
 
-/** How long a claim keeps other processes from asking: well beyond the longest question. */
+/** How long a claim keeps other processes from asking: much longer than the longest question. */
 const CLAIM = 2 * PATIENCE;
 
-/** The first pause after a question that brought nothing; doubled for each further one. */
+/** The first pause after an unanswered question; it doubles for each further one. */
 const FIRST_PAUSE = 30_000;
 
-/** About four hours of patience with ten attempts; a longer outage is for people to look at. */
+/** Ten attempts take about four hours; a longer outage is for people. */
 const LONGEST_PAUSE = 2 * 3_600_000;
 
 /**
- * Looks into unknown outcomes: asks the phase's `@Reconciler()` until it knows,
- * ever more rarely, and leaves to people what nobody can tell it.
+ * Asks the phase's `@Reconciler()` about unknown outcomes, with growing pauses,
+ * and leaves to people what it cannot find out.
  */
 export class ReconcilerJob {
   private readonly logger = new Logger('IdempotencyMaintenance');
   private readonly reported = new ReportedOnce();
-  /** Questions under way: what ends the wait for each. */
+  /** For each open question: a function that ends the wait. */
   private readonly asking = new Set<() => void>();
   private runs = 0;
   private closing: NodeJS.Timeout | undefined;
@@ -56,7 +56,7 @@ export class ReconcilerJob {
     }
   }
 
-  /** What nobody has answered by then is asked by another process, or after the restart. */
+  /** A question without an answer by then is asked by another process, or after the restart. */
   async close(timeout: number): Promise<void> {
     if (this.runs === 0) return;
     this.closing = setTimeout(() => {
@@ -78,8 +78,8 @@ export class ReconcilerJob {
       await this.store.postpone(key, null);
       noteFailure(key, true);
       this.logger.warn(
-        `The outcome of idempotency key ${key.id} is unknown (${key.lastErrorCode}), and no foreign call is on record that could be asked about. ` +
-          'Find out what happened and tell it with IdempotencyOperator.resolveKey().',
+        `The outcome of idempotency key ${key.id} is unknown (${key.lastErrorCode}), and there is no recorded foreign call to ask about. ` +
+          'Find out what happened and record it with IdempotencyOperator.resolveKey().',
       );
       return;
     }
@@ -92,7 +92,7 @@ export class ReconcilerJob {
     else await this.giveTime(key);
   }
 
-  /** Undefined where nobody answers in time. */
+  /** Undefined if there is no answer in time. */
   private async ask(key: ClaimedUnknown): Promise<Reconciliation | undefined> {
     const { phase, effectKey, request, startedAt } = key;
     const answer = this.reconcilers.ask({
@@ -119,7 +119,7 @@ export class ReconcilerJob {
   private async resolve(key: ClaimedUnknown, found: ResolvedPhase): Promise<void> {
     const seen = { ...key, phase: key.phase!, phaseState: 'intended' } as const;
     const resolved = await this.resolutions.resolvePhase(seen, found, { who: 'reconciler' });
-    if (!resolved) return; // Somebody else was faster.
+    if (!resolved) return; // Somebody else resolved it first.
     this.logger.log(
       `The outcome of idempotency key ${key.id} is known: phase "${key.phase}" is ${found.state}.`,
     );
@@ -136,7 +136,7 @@ export class ReconcilerJob {
     noteFailure(key, true);
     this.logger.error(
       `The outcome of idempotency key ${key.id} is still unknown after ${key.reconcileAttempts} questions, and no further one is asked. ` +
-        `Find out what became of the call of phase "${key.phase}" and tell it with IdempotencyOperator.resolve('${key.effectKey}', …).`,
+        `Find out what became of the call of phase "${key.phase}" and record it with IdempotencyOperator.resolve('${key.effectKey}', …).`,
     );
   }
 
@@ -145,7 +145,7 @@ export class ReconcilerJob {
       if (!this.reported.isNew(phase)) continue;
       this.logger.warn(
         `The outcome of ${count} idempotency key(s) is unknown at phase "${phase}", and this process has no @Reconciler('${phase}') to ask. ` +
-          'Add one, or find out what happened and tell it with IdempotencyOperator.resolve().',
+          'Add one, or find out what happened and record it with IdempotencyOperator.resolve().',
       );
     }
   }
@@ -164,7 +164,7 @@ function describeQuestion({ phase, id, traceparent }: ClaimedUnknown) {
   return { name: `reconcile ${phase}`, attributes, origin: traceparent, detached: true };
 }
 
-/** Undefined: nothing was found out, or nothing that can be written down. */
+/** Undefined: the outcome is still unknown, or its result cannot be stored. */
 function settle(
   answer: Reconciliation | undefined,
   phase: string,

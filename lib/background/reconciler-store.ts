@@ -8,15 +8,15 @@ import { SEEN } from '../keys/seen-key.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import { withDates } from '../postgres/times.js';
 
-/** A key with an unknown outcome, which this process alone looks into for a while. */
+/** A key with an unknown outcome that this process has claimed. */
 export interface ClaimedUnknown extends SeenKey {
   status: KeyStatus;
   lastErrorCode: ErrorCode | null;
-  /** How often it has been looked into, this time included. */
+  /** How often a reconciler has been asked about it, this time included. */
   reconcileAttempts: number;
-  /** What the next statement about it has to name: another claim changes it. */
+  /** The fence of the next statement: another claim changes it. */
   claim: string;
-  /** The call that is in doubt; null where the handler has none on record. */
+  /** The call in doubt; null if no call was recorded. */
   phase: string | null;
   effectKey: string | null;
   /** JSON text. */
@@ -25,7 +25,7 @@ export interface ClaimedUnknown extends SeenKey {
   traceparent: string | null;
 }
 
-/** The statements of the reconciler job. What was found out is written by the operator's store. */
+/** The statements of the reconciler job. Resolutions are written by the ResolutionStore. */
 @Injectable()
 export class ReconcilerStore {
   private readonly keys: string;
@@ -37,9 +37,9 @@ export class ReconcilerStore {
   }
 
   /**
-   * Claims keys whose outcome is to be looked into, for as long as `claim` says:
-   * until then no other process asks about them. Those whose reconciler is not in
-   * this process are left to one that has it.
+   * Claims unknown keys that are due, for `claim` milliseconds: until then no
+   * other process asks about them. Keys whose reconciler this process does not
+   * have are left to a process that has it.
    */
   async claim(
     recoveryPoints: readonly string[],
@@ -72,7 +72,7 @@ export class ReconcilerStore {
     return rows.map((row) => withDates(row, 'startedAt'));
   }
 
-  /** Unknown keys that are due, by the phase in doubt that nobody in this process can be asked about. */
+  /** Unknown keys that are due and whose phase has no reconciler in this process, by phase. */
   unaskable(recoveryPoints: readonly string[]): Promise<{ phase: string; count: number }[]> {
     return this.database.query(
       `SELECT doubt.phase, count(*)::int AS "count"
@@ -85,8 +85,8 @@ export class ReconcilerStore {
   }
 
   /**
-   * Nothing was found out: look again after a pause, or never, which leaves the
-   * key to people. False: it was resolved or claimed by somebody else meanwhile.
+   * The outcome is still unknown: ask again after a pause or, with null, leave
+   * the key to people. False: somebody else has resolved or claimed it meanwhile.
    */
   async postpone(
     claimed: Pick<ClaimedUnknown, keyof KeyName | 'claim'>,

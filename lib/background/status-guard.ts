@@ -14,9 +14,9 @@ type Guard = CanActivate | Type<CanActivate>;
 type GuardOf = (context: ExecutionContext) => CanActivate | Promise<CanActivate>;
 
 /**
- * One guard that asks all guards of an option. With `@UseGuards()` on its own,
- * Nest would make them anew in this module, which knows none of the services
- * that they depend on; here the application's own instances are used.
+ * One guard that calls all guards of an option. With `@UseGuards()` alone, Nest
+ * would create new instances in this module, which lacks the services that they
+ * depend on; this guard uses the application's own instances.
  */
 export function statusGuard(guards: readonly Guard[], option = 'statusGuards'): Type<CanActivate> {
   @Injectable()
@@ -58,7 +58,7 @@ export function statusGuard(guards: readonly Guard[], option = 'statusGuards'): 
       }
     }
 
-    /** As a provider of some module, or because it guards one of its controllers. */
+    /** The instance of some module: a provider, or a guard of one of its controllers. */
     private isKnown(guard: Type<CanActivate>): boolean {
       try {
         this.modules.introspect(guard);

@@ -3,7 +3,7 @@ import { MODULE_PATH } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { RoutePathFactory } from '@nestjs/core/router/route-path-factory.js';
 
-/** Where the status of a key can be asked for, if the application serves it. */
+/** The address of a key's status, if the application serves it. */
 export class StatusLocation {
   private route: string | undefined;
 
@@ -21,9 +21,9 @@ export class StatusLocation {
   }
 
   /**
-   * Computed as Nest's router does it, from what the application has set by the
-   * time requests come: a global prefix and what it excludes, the versioning,
-   * and the path that RouterModule gives to this module.
+   * Computed as Nest's router does, when the first request comes: from the global
+   * prefix and its exclusions, the versioning, and the path that RouterModule
+   * gives to this module.
    */
   private routeOf(path: string): string {
     const { applicationId } = this.modules as { applicationId?: string };

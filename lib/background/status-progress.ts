@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { KeyStatus } from '../schema/key-status.js';
 
-/** How far a key has come, as its caller may see it. */
+/** The progress of a key, as its client sees it. */
 export interface KeyProgress {
   id: string;
   status: KeyStatus;
-  /** Nothing is left to do. The answer itself is for a retry of the request. */
+  /** The work is finished. A retry of the request gets the answer. */
   done: boolean;
   recoveryPoint: string;
   attempts: number;
-  /** How the resumable operation ended, if it has and there is one. */
+  /** The outcome of the resumable operation, once it has ended. */
   outcome:
     | { kind: 'finished'; result: unknown }
     | { kind: 'rejected'; status: number; response: unknown }
@@ -20,33 +20,36 @@ export interface KeyProgress {
   expiresAt: Date | null;
 }
 
-/** What changes while a key comes along. */
+/** What changes while a key makes progress. */
 export type ProgressMark = Pick<KeyProgress, 'status' | 'recoveryPoint' | 'attempts'>;
 
-/** The same text as long as nothing has changed: the ETag of an answer and the id of an event. */
+/** The same string as long as nothing has changed: the ETag of an answer and the id of an event. */
 export function tagOf({ status, recoveryPoint, attempts }: ProgressMark): string {
   const seen = JSON.stringify([status, recoveryPoint, attempts]);
   return createHash('sha256').update(seen).digest('base64url').slice(0, 16);
 }
 
-/** Nothing will change any more. An unknown outcome can: somebody may find out. */
+/** Nothing will change any more. An unknown outcome may still be resolved. */
 export function isSettled({ status }: ProgressMark): boolean {
   return status === 'performed' || status === 'completed' || status === 'expired';
 }
 
-/** A worker is at it: most operations take seconds. */
+/** While a worker runs it: most operations take seconds. */
 const SOON = 2;
 
-/** Somebody has to find out, or a pause has to pass, before anything changes. */
+/** While it waits for a resolution or for the next attempt. */
 const LATER = 30;
 
-/** Seconds until it is worth asking again; undefined where nothing will change. */
+/** Seconds until it is worth asking again; undefined if nothing will change. */
 export function askAgainAfter(mark: ProgressMark): number | undefined {
   if (isSettled(mark)) return undefined;
   return mark.status === 'unknown' ? LATER : SOON;
 }
 
-/** Whether the client asks for events. It has to name them: a browser's wildcard means JSON. */
+/**
+ * Whether the client asks for events. It has to name them: a wildcard, as
+ * browsers send it, means JSON.
+ */
 export function wantsEvents(accept: string | undefined): boolean {
   const events = quality(accept, 'text/event-stream');
   return events > 0 && events >= quality(accept, 'application/json');

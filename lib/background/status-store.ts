@@ -29,7 +29,7 @@ export class StatusStore {
     return rows.map(progressFrom);
   }
 
-  /** What shows whether one of these keys has come along; nothing for those that are no more. */
+  /** What shows whether these keys have made progress; keys that were removed are missing. */
   marks(
     keys: readonly { id: string; scope: string }[],
   ): Promise<(ProgressMark & { id: string })[]> {

@@ -5,7 +5,7 @@ import { outside } from '../telemetry/outside.js';
 import { isSettled, tagOf, type KeyProgress } from './status-progress.js';
 import { StatusStore } from './status-store.js';
 
-/** Whose key it is that somebody watches. */
+/** The key that a client watches, and its scope. */
 export interface WatchedKey {
   id: string;
   scope: string;
@@ -13,7 +13,7 @@ export interface WatchedKey {
 
 interface Watcher extends WatchedKey {
   stream: EventStream;
-  /** Of the progress that the client knows. */
+  /** The version of the progress that the client has. */
   tag: string;
   /** By performance.now(). */
   since: number;
@@ -21,25 +21,34 @@ interface Watcher extends WatchedKey {
   leave: () => void;
 }
 
-/** Often at first and after a change, then calmer: one statement for all streams of the process. */
+/**
+ * Pauses between two reads: short at first and after a change, then longer. One
+ * statement serves all streams of the process.
+ */
 const FIRST_LOOK = 250;
 const SLOWEST_LOOK = 2_000;
 
-/** When a client should come back whose stream has ended, in milliseconds. */
+/** When a client should reconnect after its stream has ended, in milliseconds. */
 const RETRY = 2_000;
 
 /**
- * Streams of progress. One statement per look serves all of them, and only what
- * has changed is read in full.
+ * Streams of progress. One statement per round serves all of them, and only keys
+ * that have changed are read in full.
  */
 @Injectable()
 export class StatusStreams {
   readonly limits = {
-    /** Each costs a socket and some kilobytes, and its key is part of every look. */
+    /** Each costs a socket and some kilobytes, and every statement names its key. */
     streams: 1_000,
-    /** Then the client connects again, and has to pass the guards again. In milliseconds. */
+    /**
+     * How long a stream lives. Then the client reconnects, and passes the guards
+     * again. In milliseconds.
+     */
     longest: 5 * 60_000,
-    /** Proxies close what is silent for a minute, some of them earlier. In milliseconds. */
+    /**
+     * The pause between two signs of life: proxies close a connection that is
+     * silent for a minute, some of them earlier. In milliseconds.
+     */
     keepAlive: 15_000,
   };
 
@@ -54,13 +63,13 @@ export class StatusStreams {
     return this.watchers.size;
   }
 
-  /** False: no further stream may begin here. */
+  /** False: there are too many streams. */
   get hasRoom(): boolean {
     return !this.closed && this.watchers.size < this.limits.streams;
   }
 
   /**
-   * Sends progress until nothing is left to be told.
+   * Sends progress until the key is finished.
    *
    * @param known the id of the last event that the client has seen
    */
@@ -78,7 +87,10 @@ export class StatusStreams {
     void outside(() => this.look());
   }
 
-  /** For shutdown: a server does not close while streams are open. Clients go on elsewhere. */
+  /**
+   * For shutdown: a server does not close while streams are open. Clients
+   * reconnect to another process.
+   */
   close(): void {
     this.closed = true;
     for (const watcher of this.watchers) this.end(watcher);
@@ -91,7 +103,7 @@ export class StatusStreams {
       while (this.watchers.size > 0) {
         await pause(this.interval, undefined, { ref: false });
         this.interval = Math.min(SLOWEST_LOOK, this.interval * 1.5);
-        // A store that does not answer means "not known yet": the streams live on.
+        // If the store does not answer, the streams stay open.
         await this.tellChanges([...this.watchers]).catch(() => undefined);
         this.tend(performance.now());
       }
@@ -124,13 +136,13 @@ export class StatusStreams {
     if (isSettled(now)) this.end(watcher);
   }
 
-  /** Removed by an operator or the reaper, or given back because nothing ran. */
+  /** The key was removed by an operator or the reaper, or released because nothing ran. */
   private tellGone(watcher: Watcher): void {
     this.write(watcher, 'event: gone\ndata: {}\n\n');
     this.end(watcher);
   }
 
-  /** Ends what is open for too long, and keeps the others alive. */
+  /** Ends streams that are too old, and keeps the others alive. */
   private tend(now: number): void {
     for (const watcher of this.watchers) {
       if (now - watcher.since >= this.limits.longest) this.end(watcher);
@@ -153,6 +165,6 @@ export class StatusStreams {
 
 function eventOf(progress: KeyProgress, tag: string): string {
   const name = isSettled(progress) ? 'done' : 'progress';
-  // JSON has no line breaks outside of strings, and escapes those inside.
+  // This JSON has no line breaks: JSON.stringify escapes those in strings.
   return `event: ${name}\nid: ${tag}\ndata: ${JSON.stringify(progress)}\n\n`;
 }

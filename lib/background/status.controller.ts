@@ -35,7 +35,7 @@ const NAME_THE_GUARDS =
   'Guards that stand on your own controllers do not run for the status route: name them in the option ' +
   'statusGuards: [AuthGuard], beside statusPath, or make them global (APP_GUARD).';
 
-/** When a client should try again that found no room for its stream, in seconds. */
+/** When a client should try again if there were too many streams, in seconds. */
 const RETRY_AFTER = '5';
 
 interface StatusRequest {
@@ -44,10 +44,10 @@ interface StatusRequest {
 }
 
 /**
- * `GET <path>/:id`: how far a key has come, for the caller whose key it is; as
- * JSON, or as Server-Sent Events for a client that asks for them. It shows no
- * answer: the client gets that by retrying its request. The route has no version,
- * so that one address is right for all of them.
+ * `GET <path>/:id`: the progress of a key, for the client whose key it is; as
+ * JSON, or as Server-Sent Events for a client that asks for them. It does not
+ * show the answer: the client gets that by retrying its request. The route is
+ * version-neutral, so that one address serves all versions.
  */
 export function statusController(
   path: string,
@@ -67,12 +67,12 @@ export function statusController(
     async status(
       @Param('id') id: string,
       @Req() request: StatusRequest,
-      // Nest sends what is returned, unless the response is answered by then.
+      // Nest sends the returned value, unless the response has been sent.
       @Res({ passthrough: true }) response: unknown,
       @CurrentContext() context: ExecutionContext,
     ): Promise<KeyProgress> {
       const caller = await this.callerOf(request, context);
-      // Another scope's key and no key at all look the same.
+      // A key of another scope looks as if it did not exist.
       const progress = /^\d{1,18}$/.test(id) ? await this.store.progress(id, caller) : undefined;
       if (!progress) throw new NotFoundException(`There is no operation ${id}.`);
       if (request.method === 'GET' && wantsEvents(request.headers.accept)) {
@@ -80,13 +80,13 @@ export function statusController(
       } else {
         this.describe(progress, request, response);
       }
-      // For outer interceptors, which expect a value. Where the response is answered, it goes nowhere.
+      // For outer interceptors, which expect a value. If the response has been sent, it is ignored.
       return progress;
     }
 
-    /** What a client that polls should know, and nothing but that if nothing has changed. */
+    /** The headers for a client that polls; 304 if nothing has changed. */
     private describe(progress: KeyProgress, request: StatusRequest, response: unknown): void {
-      // Weak: other interceptors may write the same progress in another way.
+      // Weak: interceptors may render the same progress in another way.
       const etag = `W/"${tagOf(progress)}"`;
       const seconds = askAgainAfter(progress);
       const headers = {
@@ -112,7 +112,7 @@ export function statusController(
       const { platform } = this.http;
       const known = headers['last-event-id'];
       if (isSettled(progress) && known === tagOf(progress)) {
-        // The client has seen the end: 204 is what stops an EventSource from coming back.
+        // The client has seen the end: 204 stops an EventSource from reconnecting.
         return platform.send(response, { status: 204, headers: {}, body: Buffer.alloc(0) });
       }
       if (!this.streams.hasRoom) {

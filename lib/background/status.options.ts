@@ -2,13 +2,13 @@ import { inspect } from 'node:util';
 import type { CanActivate, Type } from '@nestjs/common';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 
-/** The part of the options that the status route is made of. */
+/** The options of the status route. */
 export interface StatusOptions {
   statusPath?: string;
   statusGuards?: (CanActivate | Type<CanActivate>)[];
 }
 
-/** Refuses what would make no route, or one that nobody is let into. */
+/** Refuses options that would give no route, or one that nobody can reach. */
 export function checkStatusOptions({ statusPath, statusGuards }: StatusOptions): void {
   if (statusPath !== undefined && (typeof statusPath !== 'string' || !/[^/]/.test(statusPath))) {
     throw new IdempotencyConfigurationError(

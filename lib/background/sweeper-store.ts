@@ -4,26 +4,26 @@ import type { SeenKey } from '../keys/seen-key.js';
 import { SEEN } from '../keys/seen-key.js';
 import type { KeyStatus } from '../schema/key-status.js';
 
-/** A key whose attempt gave no sign of life for the length of its lease. */
+/** A key whose lease has lapsed. */
 export interface LapsedKey extends SeenKey {
   status: KeyStatus;
   operation: string | null;
   onAbandoned: 'resume' | null;
 }
 
-/** What one page of the walk came to. */
+/** The result of one page of the walk. */
 export interface WalkedPage {
   /** Where the next page begins. */
   last: string;
-  /** Rows up to here need not be walked along again. */
+  /** Rows up to here need not be read again. */
   settled: string;
   rows: number;
 }
 
 /**
- * A reservation draws its id some time before others can see it: not longer than
- * its statement may take, storeTimeout and a second's grace. Rows that were begun
- * longer ago than this have no invisible ones before them.
+ * A reservation gets its id some time before others can see its row: at most as
+ * long as its statement may take (storeTimeout plus a second). No row that is
+ * older than this has an invisible row before it.
  */
 const SETTLING_TIME = '60 seconds';
 
@@ -42,10 +42,10 @@ export class SweeperStore {
   }
 
   /**
-   * Makes the walk this process's own for `claim` milliseconds and tells where it
-   * begins. Undefined: another process walks, or has just walked.
+   * Claims the walk for this process for `claim` milliseconds and returns where
+   * it begins. Undefined: another process walks, or has just walked.
    *
-   * @param anyway also then
+   * @param anyway claims it even then
    */
   async claimWalk(claim: number, anyway: boolean): Promise<string | undefined> {
     const [row] = await this.database.query<{ position: string }>(
@@ -60,10 +60,10 @@ export class SweeperStore {
   }
 
   /**
-   * One page of the walk along the ids: keys in progress are marked, so that an
-   * index finds them from then on. First attempts are in no index before: it would
+   * One page of the walk through the ids: keys in progress are marked, so that an
+   * index finds them from then on. First attempts are in no such index: it would
    * make the end of every request more expensive, and reading each row once or
-   * twice is cheaper. A row that somebody has locked is met again.
+   * twice is cheaper. A locked row is read again later.
    */
   async walk(after: string, size: number): Promise<WalkedPage> {
     const [page] = await this.database.query<WalkedPage>(
@@ -96,7 +96,7 @@ export class SweeperStore {
     return page!;
   }
 
-  /** The next walk, of any process, begins there. It never goes back. */
+  /** The next walk, of any process, begins there. The position never decreases. */
   async settle(position: string): Promise<void> {
     await this.database.query(
       `UPDATE ${this.jobs} SET position = greatest(position, $1::bigint) WHERE job = '${JOB}'`,

@@ -8,30 +8,30 @@ import type { RecordedPhases } from '../keys/recorded-phases.js';
 import type { Work } from './job.js';
 import type { LapsedKey, SweeperStore } from './sweeper-store.js';
 
-/** Large, because it mostly reads, along the primary key. */
+/** Large, because it mostly reads, in the order of an index. */
 const PAGE = 10_000;
 
 /**
- * Finds keys whose attempt died, even if nobody retries: they become resumable
- * or unknown, by the same rule as for a retry.
+ * Finds keys whose attempt died, even if nobody retries: they become resumable or
+ * unknown, by the same rule as for a retry.
  *
- * One process at a time walks along the keys of the last minute, and marks those
- * in progress; where the walk has come to is kept in the database. So each run
+ * One process at a time walks through the keys of the last minute and marks those
+ * in progress; the position of the walk is kept in the database. So each run
  * reads as many rows as a minute's requests made, a page at a time, whatever the
  * size of the table, and a restart reads no more than what was not walked along.
  */
 export class Sweeper implements Work {
   private readonly logger = new Logger('IdempotencyMaintenance');
-  /** The page that the walk goes on with; undefined where it is through. */
+  /** Where the walk continues; undefined if it has ended. */
   private page: string | undefined;
-  /** Keys of this round that could not be changed: the others are not to wait for them. */
+  /** Keys of this round that could not be changed; the others do not wait for them. */
   private readonly stuck = new Set<string>();
 
   constructor(
     private readonly store: SweeperStore,
     private readonly transitions: KeyTransitions,
     private readonly phases: RecordedPhases,
-    /** For how long a walk need not be repeated by another process, in milliseconds. */
+    /** For how long no other process has to walk, in milliseconds. */
     private readonly claim: number,
     /** There is something to complete. */
     private readonly released: () => void,
@@ -69,7 +69,7 @@ export class Sweeper implements Work {
     if (failures.length === 0) return;
     if (failures.length === lapsed.length) throw failures[0];
     this.logger.error(
-      `${failures.length} idempotency key(s) could not be swept and are tried again: ${errorLine(failures[0])}`,
+      `${failures.length} idempotency key(s) could not be swept and will be tried again: ${errorLine(failures[0])}`,
     );
   }
 

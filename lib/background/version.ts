@@ -1,2 +1,5 @@
-/** Of this package. A test compares it with package.json, which no import reaches from both formats. */
+/**
+ * The version of this package. A test compares it with package.json, which cannot
+ * be imported in both module formats.
+ */
 export const VERSION = '0.1.0';

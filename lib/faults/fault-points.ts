@@ -1,8 +1,8 @@
 import { debug } from '../telemetry/debug-log.js';
 
 /**
- * The places where a process can die with a different state in the database,
- * in the order of a request. docs/concepts/phases.md tells what each one leaves.
+ * The places where a process can die with a different state in the database, in
+ * the order of a request. docs/concepts/phases.md says what each one leaves.
  */
 export const FAULT_STEPS = [
   'reserved',
@@ -35,9 +35,9 @@ type Observer = (point: FaultPoint) => void | Promise<void>;
 let observer: Observer | undefined;
 
 /**
- * Has every point reported until the returned function is called; one observer
- * at a time. Tests and the testing kit use it. In production nobody observes,
- * and a point costs two comparisons.
+ * Reports every point to the observer until the returned function is called; one
+ * observer at a time. Tests and the testing kit use it. In production nobody
+ * observes, and a point costs two comparisons.
  */
 export function observeFaultPoints(observe: Observer): () => void {
   if (observer) throw new Error('Fault points are observed already.');
@@ -47,7 +47,7 @@ export function observeFaultPoints(observe: Observer): () => void {
   };
 }
 
-/** An attempt that can play dead. */
+/** An attempt that can simulate the death of its process. */
 interface Mortal {
   id: string;
   number: number;
@@ -80,7 +80,7 @@ async function report(
       attempt: attempt.number,
     });
   } catch (error) {
-    // The dead send no heartbeats.
+    // A dead process sends no heartbeats.
     if (error instanceof SimulatedCrash) attempt.loseLease(true);
     throw error;
   }
@@ -91,8 +91,9 @@ function pointName(step: FaultStep, phase: { name: string } | undefined): string
 }
 
 /**
- * Thrown by an observer to play dead in a living process: transactions roll
- * back, and the attempt does nothing more, as if its process were gone.
+ * Thrown by an observer to simulate a crash without ending the process:
+ * transactions roll back, and the attempt does nothing more, as if its process
+ * were dead.
  */
 export class SimulatedCrash extends Error {
   constructor(readonly point: string) {
@@ -101,7 +102,7 @@ export class SimulatedCrash extends Error {
   }
 }
 
-/** Runs work that a simulated crash ends for good: it then neither returns nor throws. */
+/** Runs work that a simulated crash ends: it then neither returns nor throws. */
 export function mortal<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {
     const dead = playDead(error);

@@ -14,12 +14,12 @@ export interface AttemptRow {
   recoveryPoint: string;
   resumeAttempts: number;
   recorded: readonly PhaseRecord[];
-  /** The attempt before it gave no sign of life. */
+  /** The previous attempt died. */
   died?: boolean;
   byWorker?: boolean;
 }
 
-/** One run of one key by this process: what it knows about itself, from reservation to recording. */
+/** One attempt at one key in this process, from reservation to recording. */
 export class Attempt implements Lease {
   readonly id: string;
   readonly scope: string;
@@ -34,20 +34,20 @@ export class Attempt implements Lease {
   readonly resumeAttempts: number;
   /** The phases that earlier attempts recorded, in order. */
   readonly recorded: readonly PhaseRecord[];
-  /** How the resumable operation ended, if it was completed without its client. */
+  /** The outcome of the resumable operation, if it was completed without its client. */
   readonly operationEnd: PhaseRecord | undefined;
   readonly observed: Observation;
 
   recoveryPoint: string;
-  /** The pipes let the request pass and the handler was called. */
+  /** The pipes accepted the request and the handler was called. */
   began = false;
-  /** Settles, never rejects, when the handler's own promise does; undefined when it has. */
+  /** Resolves, and never rejects, when the handler's own promise settles; undefined after that. */
   handler: Promise<void> | undefined;
   /** What the handler threw. */
   error: unknown;
   /**
-   * Its end is on its way to the database. From here on the row may have changed
-   * by our own hand, so only the recording itself can tell that the lease is lost.
+   * Its outcome is being recorded. From now on this attempt itself may have
+   * changed the row, so only the recording can tell that the lease is lost.
    */
   recording = false;
   /** The resumable operation that the handler called, stored with the first phase. */
@@ -58,7 +58,7 @@ export class Attempt implements Lease {
   leftToWorker = false;
   /** Called when the handler has ended by leaving its operation to a worker. */
   onLeftToWorker: (() => void) | undefined;
-  /** A foreign call's outcome is not known; no further phase may start. */
+  /** A foreign call is in doubt; no further phase may start. */
   doubt: { phase: string; repeatable: boolean } | undefined;
 
   /** Called once, when the lease is lost. */
@@ -90,7 +90,7 @@ export class Attempt implements Lease {
     else publish('taken_over', () => ({ ...this.described, recoveryPoint, died, byWorker }));
   }
 
-  /** What events tell of it. */
+  /** How events describe it. */
   get described(): OfAttempt {
     return { ...ofKey(this), route: this.observed.route, attempt: this.number };
   }
@@ -99,14 +99,14 @@ export class Attempt implements Lease {
     return this.lost;
   }
 
-  /** Fires when the lease is lost: whatever the handler still does will not be kept. */
+  /** Aborts when the lease is lost: what the handler does after that is not kept. */
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
     if (this.lost) this.controller.abort(leaseLostReason(this));
     return this.controller.signal;
   }
 
-  /** @param silently it plays dead for a test: the dead report nothing */
+  /** @param silently a simulated crash: a dead process reports nothing */
   loseLease(silently = false): void {
     if (this.lost) return;
     this.lost = true;
@@ -119,7 +119,7 @@ export class Attempt implements Lease {
 
 function leaseLostReason(attempt: Attempt): Error {
   return new Error(
-    // Not by the client's key: whoever throws this on has it logged.
+    // Without the client's key: the error may be logged.
     `Attempt ${attempt.number} of idempotency key ${attempt.id} lost its lease; nothing it writes from here on is kept.`,
   );
 }

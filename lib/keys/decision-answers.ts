@@ -18,7 +18,7 @@ export class DecisionAnswers {
 
   constructor(
     private readonly voice: Voice,
-    /** Where the progress of a key can be asked for, if anywhere. */
+    /** The address of a key's status, if there is one. */
     private readonly locationOf: (id: string) => string | undefined,
   ) {}
 
@@ -33,13 +33,13 @@ export class DecisionAnswers {
     }
   }
 
-  /** Undefined where the error is the application's own. */
+  /** Undefined for an error of the application. */
   toError(error: unknown, observed: Observation): Answer | undefined {
     const problem = problemOf(error);
     return problem && this.refuse(problem, error, observed);
   }
 
-  /** The attempt's outcome is on record. */
+  /** The attempt's outcome was recorded. */
   afterRecording({ id }: Attempt, status: number, recorded: Recorded): AnswerToSend {
     const { leftToWorker, final, expiresAt } = recorded;
     if (leftToWorker) {
@@ -49,7 +49,7 @@ export class DecisionAnswers {
     return { kind: 'release', headers };
   }
 
-  /** The attempt's outcome could not be recorded, so its answer must not leave. */
+  /** The attempt's outcome could not be recorded, so its answer must not be sent. */
   insteadOfUnrecorded(error: unknown, observed: Observation): AnswerToSend {
     const problem = problemOf(error) ?? unrecorded(error);
     return { kind: 'replace', answer: this.refuse(problem, error, observed) };

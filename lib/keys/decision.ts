@@ -5,7 +5,7 @@ import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { FoundKey } from './key-store.js';
 
-/** What a request with a key is to get. */
+/** What a request with a key gets. */
 export type Decision =
   | { kind: 'run'; attempt: Attempt }
   | { kind: 'replay'; answer: Answer; expiresAt: Date | null }
@@ -13,12 +13,12 @@ export type Decision =
   | { kind: 'inProgress'; id: string; runningFor: number }
   | { kind: 'mismatch' }
   | { kind: 'unknown'; reconcileIn: number | null }
-  /** Workers have tried it as often as they may; somebody has to look at it. */
+  /** Workers have tried it the maximum number of times; a person has to look at it. */
   | { kind: 'givenUp' }
   | { kind: 'gone' }
-  /** Made longer ago than keys are kept, so nobody can tell whether it was used before. */
+  /** Created longer ago than keys are kept, so nobody can know whether it was used before. */
   | { kind: 'stale' }
-  /** Finished, but the answer cannot be shown again. */
+  /** Finished, but the answer cannot be replayed. */
   | { kind: 'unavailable'; status: number | null };
 
 /** What can be decided from the key alone. */
@@ -33,7 +33,7 @@ export type Undecided =
   | { kind: 'forget' }
   /** Nobody runs it: take it over, if that is safe. */
   | { kind: 'resume' }
-  /** It is this very attempt, whose reservation's reply was lost. */
+  /** It is this attempt's own reservation, whose reply was lost. */
   | { kind: 'ours' };
 
 const UNDECIDED: ReadonlySet<string> = new Set<Undecided['kind']>([
@@ -75,7 +75,7 @@ export function decide(
     case 'in_progress':
       return key.lapsed ? { kind: 'resume' } : { kind: 'running', runningFor: key.runningFor };
     case 'failed_retryable':
-      // Workers try again at their own pace; a client that asks does not hurry them.
+      // Workers keep their own pace, whether a client asks or not.
       if (policy.run !== 'background' || key.operation === null) return { kind: 'resume' };
       return key.resumeIn === null
         ? { kind: 'givenUp' }
@@ -87,9 +87,10 @@ export function decide(
 
 /**
  * Whether a key that nobody runs may run again, and if not, why its outcome is
- * unknown. A phase in doubt decides first: `onAbandoned` speaks of the code
- * between phases and is no licence to repeat a payment. An operation on record
- * can be run again from its top: its input is there, and its effects are phases.
+ * unknown. A phase in doubt decides first: `onAbandoned` is about the code
+ * between phases and does not permit repeating a payment. A recorded operation
+ * can be run again from the beginning: its input is stored, and its effects are
+ * phases.
  */
 export function whyNotResumable(
   key: Pick<FoundKey, 'status' | 'operation'>,

@@ -1,19 +1,22 @@
 import { RESPONSE_VERSION } from './key-statements.js';
 
-// What the reaper and the operator do alike to a key that is to be forgotten.
-// Fragments of SQL; `k` is the row of the key.
+// What both the reaper and the operator do to a key at the end of its retention. Fragments of SQL;
+// `k` is the row of the key.
 
-/** How long the key was to be remembered: what comes next is remembered as long again. */
+/** The length of the key's retention: the tombstone or the closing answer is kept as long again. */
 const WINDOW = `(k.expires_at - coalesce(k.completed_at, k.created_at))`;
 
-/** A tombstone: it still says that the key was used, and with which request. Its phases go as well. */
+/**
+ * A tombstone: it still shows that the key was used, and with which fingerprint.
+ * Its phases are removed.
+ */
 export const TOMBSTONE = `
   status = 'expired', expires_at = now() + ${WINDOW},
   response_status = NULL, response_headers = NULL, response_body = NULL, response_version = NULL,
   operation = NULL, input = NULL, resume_after = NULL, last_error_code = NULL, locked_until = now()`;
 
 /**
- * Finished from outside, with an answer that no handler gave.
+ * Completed with an answer that no handler gave.
  * @param first the number of the first of three parameters: status, headers, body
  */
 export function completedWith(first: number): string {

@@ -10,17 +10,17 @@ import type {
 } from './key-store.js';
 import { LockedKeys } from './locked-keys.js';
 
-/** What a request asks for at its beginning, and at its end. */
+/** A reservation, or an outcome. */
 type Call = { kind: 'reserve'; reservation: Reservation } | { kind: 'finish'; outcome: KeyOutcome };
 
-/** Where the key was not to be read, the call fails. */
+/** The call fails if the key could not be read. */
 type Reserved = Exclude<ReserveResult, { kind: 'unread' }>;
 
 type Result = Reserved | RecordedOutcome | undefined;
 
 /**
- * The two statements that every request needs, gathered over the requests of
- * this process: some begin while others end, and they travel together.
+ * The two statements that every request needs, batched over the requests of this
+ * process: reservations and outcomes of different requests share a statement.
  */
 export class KeyBatches {
   private readonly calls: StatementSender<Call, Result>;
@@ -44,7 +44,7 @@ export class KeyBatches {
       : (this.calls.call({ kind: 'reserve', reservation }) as Promise<Reserved>);
   }
 
-  /** The key was locked a moment ago: it is read first, without a lock, and takes no others along. */
+  /** The key was locked a moment ago: it is read first, without a lock, and by itself. */
   private async reserveLocked(reservation: Reservation): Promise<Reserved> {
     const [found] = await this.keys.lookUp([reservation]);
     if (found?.kind === 'found') return found;
@@ -54,7 +54,7 @@ export class KeyBatches {
   /**
    * Undefined: the lease is lost.
    *
-   * @param alone not together with others
+   * @param alone sent by itself
    */
   finish(outcome: KeyOutcome, alone = false): Promise<RecordedOutcome | undefined> {
     return this.calls.call({ kind: 'finish', outcome }, alone) as Promise<
@@ -80,8 +80,8 @@ export class KeyBatches {
   }
 
   /**
-   * Where the row of a key is locked and stays so, what was there before the lock
-   * is read instead. The next requests for it read first, and wait for no lock.
+   * If the row of a key stays locked, its last committed version is read instead.
+   * The next requests for it read first, and wait for no lock.
    */
   private async reserveAll(wanted: Reservation[]): Promise<ReserveResult[]> {
     try {

@@ -1,4 +1,4 @@
-// Between what the store is asked and tells, and the columns of its statements.
+// Converts between the store's types and the columns of its statements.
 import { RESPONSE_VERSION } from './key-statements.js';
 import type { KeyOutcome, FoundKey, Reservation } from './key-store.js';
 import { nameColumns, type KeyName } from '../schema/key-name.js';
@@ -42,7 +42,7 @@ export function finishParameters(outcomes: readonly KeyOutcome[]): unknown[][] {
   ];
 }
 
-/** What a look-up returns. All but `stale` is null where there is no such key and many were asked for. */
+/** What a look-up returns. All but `stale` is null if there is no such key among many. */
 export interface FoundRow extends Omit<FoundKey, 'answer' | 'pastRetention' | keyof KeyName> {
   stale?: boolean;
   responseVersion: number | null;

@@ -23,7 +23,7 @@ export class KeyService {
   /**
    * What the request gets. With `run`, the key is reserved or taken over for it.
    *
-   * @param client who waits for the answer; undefined where nobody can tell
+   * @param client who waits for the answer; undefined if that is not known
    */
   async decide(
     request: KeyedRequest,
@@ -40,14 +40,14 @@ export class KeyService {
   }
 
   /**
-   * Records the outcome of an attempt. Throws where its answer must not leave: it
+   * Records the outcome of an attempt. Throws if its answer must not be sent: it
    * could not be recorded, the lease is lost, or a foreign call is in doubt.
    */
   record(attempt: Attempt, observed: ObservedAnswer): Promise<Recorded> {
     return this.recorder.record(attempt, observed);
   }
 
-  /** For shutdown: no further key is reserved, and nobody waits here any longer. */
+  /** For shutdown: no further key is reserved, and waiting requests are released. */
   close(): void {
     this.replays.close();
     this.reservations.close();

@@ -10,7 +10,7 @@ export const RESPONSE_VERSION = 1;
 /** How far a client's clock may be behind the database's before its new keys look old. */
 const CLOCK_SKEW = '5 seconds';
 
-/** Of a key that is not on record: it was made so long ago that it may have been. */
+/** A new key is stale if it was created so long ago that it may have been used and forgotten. */
 const STALE = `coalesce(to_timestamp((w.made_at + w.retention) / 1000) < now() - interval '${CLOCK_SKEW}', false)`;
 
 /** The parameters of a reservation, in their order, with their types. */
@@ -31,7 +31,10 @@ const RESERVATION = {
   traceparent: 'text',
 };
 
-/** Where a reservation may be refused as stale, when its key was made comes last. */
+/**
+ * For a reservation that may be refused as stale: the last parameter is when its
+ * key was created.
+ */
 const DATED_RESERVATION = { ...RESERVATION, made_at: 'float8' };
 
 /** And those of an outcome. */
@@ -50,14 +53,14 @@ const OUTCOME = {
 };
 
 /**
- * Takes the keys that are free. The insert is the lock: there is no prior read
+ * Reserves the keys that are free. The insert is the lock: there is no prior read
  * that could be stale. Rows are inserted in key order, so that two processes
- * cannot block each other.
+ * cannot deadlock.
  *
- * One row cannot be refused as stale: whoever asks for that uses `many`.
+ * The statement for one row cannot refuse a stale key: use `many` for that.
  *
- * @param distributed the tables are distributed over several nodes. A plain VALUES
- *   goes straight to the node of its scope, and that node waits for no other
+ * @param distributed the tables are distributed over several nodes. A plain VALUES goes straight to
+ *   the node of its scope, and that node waits for no other
  */
 export function reserveSql(keys: string, rows: Rows, distributed = false): string {
   const w = new GivenRows(rows, rows === 'many' ? DATED_RESERVATION : RESERVATION, 'w');
@@ -91,7 +94,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false): strin
     RETURNING id, owner`;
 }
 
-/** What a request wants to know of a key that it found. */
+/** What a request needs to know about an existing key. */
 const FOUND = `k.id, k.fingerprint, k.status, k.owner, k.attempt,
   k.recovery_point AS "recoveryPoint",
   extract(epoch FROM k.locked_until)::text AS "lockedUntil",
@@ -109,12 +112,12 @@ const FOUND = `k.id, k.fingerprint, k.status, k.owner, k.attempt,
   k.response_headers AS "responseHeaders",
   k.response_body AS "responseBody"`;
 
-/** Reads a key that was not free. No row: it has gone meanwhile. */
+/** Reads a key that was not free. No row: it was removed meanwhile. */
 export function lookUpOneSql(keys: string): string {
   return `SELECT ${FOUND} FROM ${keys} k WHERE ${isKey('k')}`;
 }
 
-/** Reads keys that were not free. One that is not there has gone meanwhile, or was refused as stale. */
+/** Reads keys that were not free. A missing one was removed meanwhile, or was refused as stale. */
 export function lookUpSql(keys: string): string {
   return `SELECT ${STALE} AS "stale", ${FOUND}
     FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::float8[])
@@ -129,17 +132,17 @@ export function lookUpSql(keys: string): string {
 }
 
 /**
- * Records how attempts ended. A first attempt keeps the expiry of its
+ * Records the outcomes of attempts. A first attempt keeps the expiry of its
  * reservation, so that the update stays heap-only. A resumed one gets a full
- * window anew, and so does one that ran for more than a tenth of it: its answer
- * could be forgotten before it is sent.
+ * retention again, and so does one that ran for more than a tenth of it: its
+ * answer could expire before it is sent.
  */
 export function finishSql(keys: string, rows: Rows, after = 0): string {
   const e = new GivenRows(rows, OUTCOME, 'e', after);
   const status = e.of('status');
   const retention = (share: number) =>
     `now() + ${share} * ${e.of('retention')} * interval '1 millisecond'`;
-  // Apart, because distributed tables allow no arithmetic of times inside a CASE.
+  // Separate, because distributed tables allow no time arithmetic inside a CASE.
   const times = `LATERAL (SELECT now(), ${retention(0.9)}, ${retention(1)}) AS t (now, nine_tenths, whole)`;
   return `UPDATE ${keys} k
     SET status = ${status},
@@ -179,7 +182,7 @@ export function reserveAndFinishSql(keys: string): string {
     SELECT owner, NULL, "expiresAt" FROM finished`;
 }
 
-/** Which of these outcomes are on record already, by an earlier try whose reply was lost. */
+/** Which of these outcomes an earlier try, whose reply was lost, has already recorded. */
 export function recordedSql(keys: string): string {
   return `SELECT k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"
     FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::int[], $7::bytea[])

@@ -29,19 +29,22 @@ import {
 /** A request for the right to run a key. */
 export interface Reservation extends KeyName {
   fingerprint: Buffer;
-  /** Made before the first statement, so that a lost reply is recognised. */
+  /** Created before the first statement, so that a lost reply is recognised. */
   owner: string;
   lease: number;
   retention: number | null;
   onAbandoned: 'resume' | 'unknown';
   onExpired: 'forget' | 'gone';
-  /** When the client made the key, in milliseconds. A new key that is older than its retention is refused. */
+  /**
+   * When the client created the key, in milliseconds. A new key that is older
+   * than its retention is refused.
+   */
   madeAt?: number | undefined;
   asked: RequestSummary;
   observed: Observation;
 }
 
-/** A key as a statement found it. Everything about time was compared on the database's clock. */
+/** A key as a statement found it. All times were compared on the database's clock. */
 export interface FoundKey extends KeyName {
   /** One opaque value, for people and for references. */
   id: string;
@@ -50,49 +53,52 @@ export interface FoundKey extends KeyName {
   recoveryPoint: string;
   owner: string;
   attempt: number;
-  /** Seconds to the microsecond, hence a string. Every sign of life of an attempt moves it. */
+  /** Seconds, exact to the microsecond, hence a string. Every heartbeat changes it. */
   lockedUntil: string;
   lapsed: boolean;
   pastRetention: boolean;
-  /** Milliseconds until then; null where it is kept for ever. */
+  /** Milliseconds until then; null if it is kept for ever. */
   expiresIn: number | null;
   /** Milliseconds since the running attempt began. */
   runningFor: number;
-  /** Milliseconds until somebody looks into an unknown outcome; null where nobody will by himself. */
+  /**
+   * Milliseconds until the reconciler asks about an unknown outcome; null if it
+   * is left to people.
+   */
   reconcileIn: number | null;
-  /** Milliseconds until a worker goes on with it; null where none will. */
+  /** Milliseconds until a worker continues it; null if none will. */
   resumeIn: number | null;
-  /** How often workers have tried. */
+  /** How often workers have tried it. */
   resumeAttempts: number;
-  /** The resumable operation that is on record. */
+  /** The recorded resumable operation. */
   operation: string | null;
   /** The span of the request that reserved it. */
   traceparent: string | null;
   expiresAt: Date | null;
   responseStatus: number | null;
-  /** Undefined where there is no answer, or none that this version can read. */
+  /** Undefined if there is no answer, or none that this version can read. */
   answer: Answer | undefined;
 }
 
 export type ReserveResult =
   | { kind: 'reserved'; id: string }
   | { kind: 'found'; key: FoundKey }
-  /** Lost the insert, and the winner's row has gone since: reserve again. */
+  /** Lost the insert, and the winner's row has been removed since: reserve again. */
   | { kind: 'missed' }
-  /** Not there, and made so long ago that it may have been there. */
+  /** A new key that is too old to be accepted. */
   | { kind: 'stale' }
-  /** Somebody's transaction holds the key's row and does not end, and there is nothing to read yet. */
+  /** A transaction holds the key's row and does not end, and nothing is committed yet. */
   | { kind: 'locked'; error: unknown }
-  /** Taken by somebody, and not to be read. The others of its statement have what they took. */
+  /** Not free, and it could not be read. The other reservations of its statement are valid. */
   | { kind: 'unread'; error: unknown };
 
-/** How an attempt ended. */
+/** The outcome of an attempt. */
 export interface KeyOutcome extends KeyName {
   owner: string;
   status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'performed' | 'unknown'>;
   responseStatus: number | null;
   responseHeaders: Record<string, string | string[]> | null;
-  /** Null where the body cannot be replayed. */
+  /** Null if the body cannot be replayed. */
   responseBody: Buffer | null;
   errorCode: ErrorCode | null;
   retention: number | null;
@@ -100,12 +106,15 @@ export interface KeyOutcome extends KeyName {
   resumeIn: number | null;
 }
 
-/** An outcome that is on record. */
+/** A recorded outcome. */
 export interface RecordedOutcome {
   expiresAt: Date | null;
 }
 
-/** Takes keys, reads them and records how they ended: what every request needs, for many of them at once. */
+/**
+ * Reserves keys, reads them and records outcomes: what every request needs, for
+ * many requests at once.
+ */
 @Injectable()
 export class KeyStore {
   private readonly keys: string;
@@ -131,7 +140,7 @@ export class KeyStore {
     };
   }
 
-  /** Takes the keys that are free, and then reads the ones that were not. */
+  /** Reserves the keys that are free, and then reads the others. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
     const count = rowsFor(wanted);
     const rows = await this.database.query<ReservedRow>(
@@ -143,7 +152,7 @@ export class KeyStore {
     return this.reserved(wanted, rows);
   }
 
-  /** Both at once, for different requests: one trip, one transaction. */
+  /** Both at once, for different requests: one round trip, one transaction. */
   async reserveAndFinish(
     wanted: readonly Reservation[],
     outcomes: readonly KeyOutcome[],
@@ -156,7 +165,7 @@ export class KeyStore {
     const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.id !== null;
     const [reserved, recorded] = await Promise.all([
       this.reserved(wanted, rows.filter(isReserved)),
-      // Whoever asks again finds out; the reservations must not be lost over it.
+      // A retry will find out; the reservations must not be lost because of it.
       this.recorded(
         outcomes,
         rows.filter((row) => !isReserved(row)),
@@ -180,7 +189,7 @@ export class KeyStore {
     return this.lookUp(taken).catch(unread(taken)).then(results);
   }
 
-  /** Reads keys without a lock, and without taking any. */
+  /** Reads keys without locking or reserving them. */
   async lookUp(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
     const count = rowsFor(wanted);
     const rows = await this.database.query<FoundRow>(
@@ -195,9 +204,10 @@ export class KeyStore {
   }
 
   /**
-   * Records how attempts ended. Returns those that are recorded, now or by an
-   * earlier try whose reply was lost; any other attempt has lost its lease. By
-   * their owners: two attempts of one key may end together, and one of them lost it.
+   * Records the outcomes of attempts. Returns those that are recorded, now or by
+   * an earlier try whose reply was lost; any other attempt has lost its lease.
+   * The result is by owner: two attempts of one key may end together, and one of
+   * them has lost its lease.
    */
   async finish(outcomes: readonly KeyOutcome[]): Promise<Map<string, RecordedOutcome>> {
     const count = outcomes.length === 1 ? 'one' : 'many';
@@ -222,7 +232,7 @@ export class KeyStore {
     return recorded;
   }
 
-  /** Asked by itself, so that it sees what an earlier try has committed while the last one waited for it. */
+  /** A separate statement, so that it sees what an earlier try has committed meanwhile. */
   private recordedBefore(outcomes: readonly KeyOutcome[]): Promise<FinishedRow[]> {
     return this.database.query<FinishedRow>(recordedSql(this.keys), [
       ...nameColumns(outcomes),

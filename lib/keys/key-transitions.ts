@@ -8,24 +8,27 @@ import type { Lease } from './lease-store.js';
 import type { SeenKey } from './seen-key.js';
 import { UnknownOutcomes } from './unknown-outcomes.js';
 
-/** What came of an attempt to change a key that nobody runs. */
+/** The result of changing a key that nobody runs. */
 export type FencedResult =
   | 'changed'
-  /** Something happened to it since it was seen. */
+  /** It has changed since it was seen. */
   | 'outdated'
-  /** Somebody is at it this very moment, or stands still in the middle of it. */
+  /** Its row is locked, by a transaction that is running or hangs. */
   | 'locked';
 
-/** Its attempt gave no sign of life for the length of its lease. */
+/** Its lease has lapsed. */
 const LAPSED = `(k.status = 'in_progress' AND k.locked_until <= now())`;
 
-/** A key whose attempt ended without an answer. If its operation was performed before, it still is. */
+/**
+ * The status of a key whose attempt ended without an answer. A performed
+ * operation stays performed.
+ */
 const OPEN_AGAIN = `CASE WHEN completed_at IS NULL THEN 'failed_retryable' ELSE 'performed' END`;
 
 /** Moves one key from one state to another. Every statement is fenced by what the caller saw, or by its owner. */
 @Injectable()
 export class KeyTransitions {
-  /** Tells of each key that becomes unknown. */
+  /** Reports each key that becomes unknown. */
   readonly unknownOutcomes = new UnknownOutcomes();
   private readonly keys: string;
 
@@ -34,12 +37,12 @@ export class KeyTransitions {
   }
 
   /**
-   * Makes another attempt the owner of a key that nobody runs. `seen` is what
-   * the decision was based on: if anything happened since, no row matches. A
-   * stalled owner may have come back to life and recorded a further phase, which
-   * the new attempt would not know of; the lease tells, since phases renew it.
+   * Makes another attempt the owner of a key that nobody runs. `seen` is what the
+   * decision was based on: if the key has changed since, no row matches. A
+   * stalled owner may have resumed and recorded a further phase, which the new
+   * attempt would not know; the lease shows that, because phases renew it.
    *
-   * @param byWorker counts as one of the attempts that workers have
+   * @param byWorker counts as one of the workers' attempts
    */
   takeOver(seen: SeenKey, owner: string, lease: number, byWorker = false): Promise<FencedResult> {
     return this.change(
@@ -53,7 +56,7 @@ export class KeyTransitions {
     );
   }
 
-  /** Nobody can know how far the dead attempt got: keep the key until somebody found out. */
+  /** Nobody can know how far the dead attempt got: the key is kept until somebody resolves it. */
   async declareUnknown(seen: SeenKey, errorCode: ErrorCode, route?: string): Promise<FencedResult> {
     const result = await this.change(
       seen,
@@ -75,7 +78,7 @@ export class KeyTransitions {
     );
   }
 
-  /** Workers have tried it often enough: it is left to its client and to people. */
+  /** Workers have tried it the maximum number of times: it is left to its client and to people. */
   giveUpOperation(seen: SeenKey): Promise<FencedResult> {
     return this.change(
       seen,
@@ -85,9 +88,9 @@ export class KeyTransitions {
   }
 
   /**
-   * Changes a key that nobody runs, if it still is as it was seen. A row that
-   * somebody has locked is not waited for: one that stands still would take a
-   * connection from each request that asks for its key.
+   * Changes a key that nobody runs, if it still is as it was seen. It does not
+   * wait for a locked row: a hanging transaction would cost each request for the
+   * key a connection.
    */
   private async change(
     seen: SeenKey,
@@ -112,7 +115,7 @@ export class KeyTransitions {
     return row?.matches ? 'locked' : 'outdated';
   }
 
-  /** Removes a finished key that is past its retention, so that it can be used anew. */
+  /** Removes a finished key that is past its retention, so that it can be used again. */
   async forget(name: KeyName): Promise<void> {
     await this.database.query(
       `DELETE FROM ${this.keys} k
@@ -122,9 +125,9 @@ export class KeyTransitions {
   }
 
   /**
-   * Gives a key back whose handler never began. A first attempt leaves no
-   * trace; a later one leaves the key open, because earlier attempts did begin.
-   * True also where nothing is left to give back, as after a lost reply.
+   * Releases a key whose handler never began. After a first attempt the row is
+   * removed; after a later one the key stays open, because earlier attempts did
+   * begin. Also true if there is nothing left to release, as after a lost reply.
    */
   async giveBack(reservation: Omit<Lease, 'lease'>): Promise<void> {
     await this.database.query(

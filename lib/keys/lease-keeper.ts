@@ -9,10 +9,7 @@ import { LeaseStore } from './lease-store.js';
 /** Two heartbeats may fail before a lease lapses. */
 const HEARTBEATS_PER_LEASE = 3;
 
-/**
- * Keeps the leases of every attempt that runs in this process: one statement
- * per tick for all of them, however many there are.
- */
+/** Renews the leases of all attempts in this process, with one statement per tick. */
 @Injectable()
 export class LeaseKeeper {
   private readonly logger = new Logger('IdempotencyModule');
@@ -30,7 +27,10 @@ export class LeaseKeeper {
     return this.held.size;
   }
 
-  /** A claim is being decided, which may begin an attempt: shutdown waits for `decided()`. */
+  /**
+   * A reservation is being decided, which may begin an attempt: a shutdown waits
+   * for `decided()`.
+   */
   deciding(): void {
     this.arriving += 1;
   }
@@ -56,8 +56,9 @@ export class LeaseKeeper {
   }
 
   /**
-   * For shutdown: waits until nothing runs any more, and after `timeout` lets go
-   * of what still does, so that a retry elsewhere need not wait for the lease.
+   * For shutdown: waits until no attempt runs any more, and after `timeout`
+   * releases the leases of those that do, so that a retry elsewhere need not wait
+   * for them to lapse.
    */
   async drain(timeout: number): Promise<void> {
     await this.untilIdle(timeout);
@@ -66,7 +67,7 @@ export class LeaseKeeper {
     this.logger.warn(
       `${left.length} idempotent request(s) did not finish within ${timeout} ms of shutdown; their leases are released.`,
     );
-    // A heartbeat on its way would renew again what is let go here.
+    // A running heartbeat would renew what is released here.
     await this.ticking;
     this.cancel();
     try {
@@ -77,7 +78,7 @@ export class LeaseKeeper {
       );
     }
     for (const attempt of left) {
-      // The line above tells of it.
+      // The line above reports it.
       attempt.onLeaseLost = () => this.drop(attempt);
       attempt.loseLease();
     }
@@ -122,7 +123,7 @@ export class LeaseKeeper {
     this.tickDue = Infinity;
   }
 
-  /** One at a time, however slow the database is; the end of a tick plans the next one. */
+  /** One tick at a time, however slow the database is; the end of a tick schedules the next one. */
   private beat(): void {
     this.timer = undefined;
     this.tickDue = Infinity;
@@ -137,8 +138,8 @@ export class LeaseKeeper {
     const now = performance.now();
     const attempts = [...this.held.keys()];
     const leases = attempts.map((attempt) => {
-      // A handler beyond its maxRunTime hangs: its lease may lapse. It is still
-      // looked after, because it may yet end, and is to know when it was replaced.
+      // A handler beyond its maxRunTime hangs: its lease may lapse. It is still watched, because it
+      // may end after all, and has to learn when another attempt has replaced it.
       const overdue = now - this.held.get(attempt)!.since >= attempt.policy.maxRunTime;
       const { scope, endpoint, key, owner, lease } = attempt;
       return { scope, endpoint, key, owner, lease: overdue ? null : lease };

@@ -12,7 +12,7 @@ export interface Lease extends KeyName {
 /** Leases as the parameters $1 to $4. */
 const HELD = 'unnest($1::text[], $2::text[], $3::text[], $4::uuid[])';
 
-/** The leases of a process: renewed, let go and looked at, all of them in one statement. */
+/** Renews, releases and reads the leases of a process, all of them in one statement. */
 @Injectable()
 export class LeaseStore {
   private readonly keys: string;
@@ -22,13 +22,12 @@ export class LeaseStore {
   }
 
   /**
-   * Renews leases and returns the owners of those that are lost. A row that one of
-   * our own phases has locked is skipped rather than waited for: the phase renews
-   * it itself. NO KEY: a phase that has merely referenced the row, from a table of
-   * the user's, is no reason to skip it, or the lease would lapse while the phase
-   * is at work.
+   * Renews leases and returns the owners of those that are lost. A row that one
+   * of our own phases has locked is skipped: the phase renews its lease itself.
+   * NO KEY: a row that a phase only references, from a table of the application,
+   * is not skipped, or the lease would lapse while the phase runs.
    *
-   * Without a length, a lease is not renewed, only looked at.
+   * Without a length, a lease is read and not renewed.
    */
   async renew(
     leases: readonly (Omit<Lease, 'lease'> & { lease: number | null })[],
@@ -73,7 +72,7 @@ export class LeaseStore {
     );
   }
 
-  /** Which of these attempts still run: what waiting duplicates ask, all of a process at once. */
+  /** Which of these attempts still run, for all waiting duplicates of a process at once. */
   async stillRunning(attempts: readonly Omit<Lease, 'lease'>[]): Promise<Set<string>> {
     const rows = await this.database.query<{ owner: string }>(
       `SELECT k.owner
@@ -85,7 +84,7 @@ export class LeaseStore {
     return new Set(rows.map((row) => row.owner));
   }
 
-  /** Moves the clock of a key whose attempt is dead, for the testing kit: nobody waits for its lease then. */
+  /** Makes the lease of a dead attempt lapse now, for the testing kit. */
   async lapse(id: string): Promise<void> {
     await this.database.query(
       `UPDATE ${this.keys} SET locked_until = now() WHERE id = $1 AND status = 'in_progress'`,

@@ -1,14 +1,14 @@
 import { nameOf, type KeyName } from '../schema/key-name.js';
 
-/** How long a key whose row was locked is treated with care. */
+/** How long a locked key is remembered. */
 const MEMORY = 10_000;
 
-/** A process meets few of them at a time; beyond this many, the oldest is forgotten. */
+/** A process has few of them at a time; beyond this many, the oldest is forgotten. */
 const MOST = 1_000;
 
 /**
- * Keys whose row a transaction has locked that does not end: its process or its
- * connection stands still. Requests for them are to wait for nothing.
+ * Keys whose row is locked by a transaction that does not end, because its
+ * process or its connection hangs. Requests for them must not wait for the lock.
  */
 export class LockedKeys {
   /** Until when each is remembered, by performance.now(); the oldest first. */

@@ -4,7 +4,7 @@ import { milliseconds, withDates } from '../postgres/times.js';
 import { isKey, nameParameters, type KeyName } from '../schema/key-name.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 
-/** Reads what earlier attempts recorded, for whoever takes a key over. Writing is for the phases themselves. */
+/** Reads what earlier attempts recorded, for a takeover. The phases themselves write. */
 @Injectable()
 export class RecordedPhases {
   private readonly phases: string;

@@ -15,16 +15,16 @@ import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
 import type { WaitingRequests } from './waiting-requests.js';
 
-/** What became of an attempt, once it is on record. */
+/** The recorded outcome of an attempt. */
 export interface Recorded {
   outcome: AttemptOutcome;
   final: boolean;
-  /** A worker goes on; the client gets 202. */
+  /** A worker continues; the client gets 202. */
   leftToWorker?: boolean;
   expiresAt: Date | null;
 }
 
-/** Records how an attempt ended, before its answer leaves. */
+/** Records the outcome of an attempt, before its answer is sent. */
 export class Recorder {
   private readonly logger = new Logger('IdempotencyModule');
 
@@ -39,8 +39,8 @@ export class Recorder {
   ) {}
 
   /**
-   * Throws an IdempotencyProblem where the answer must not leave: it could not
-   * be recorded, the lease is lost, or a foreign call is in doubt.
+   * Throws an IdempotencyProblem if the answer must not be sent: it could not be
+   * recorded, the lease is lost, or a foreign call is in doubt.
    */
   async record(attempt: Attempt, observed: ObservedAnswer): Promise<Recorded> {
     attempt.recording = true;
@@ -88,7 +88,7 @@ export class Recorder {
     return leaseLost();
   }
 
-  /** Retries are sent unbatched: whatever holds one up is not to hold up others again. */
+  /** Retries are sent unbatched, so that a slow one does not delay others. */
   private finish(attempt: Attempt, outcome: KeyOutcome): Promise<RecordedOutcome | undefined> {
     let alone = false;
     return this.insist(attempt, () => {
@@ -98,7 +98,7 @@ export class Recorder {
     });
   }
 
-  /** The answer is held back meanwhile; after the lease nobody may count on the key being ours. */
+  /** The answer is held meanwhile; after the lease this attempt may not own the key any more. */
   private insist<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {
     const patience = { within: attempt.lease, again: () => !attempt.leaseLost };
     return persist(work, patience, (error) => {
@@ -143,7 +143,7 @@ export function outcomeOf(
     };
   }
   const unknown = status >= 500 && attempt.policy.onServerError === 'unknown';
-  // The operation was completed before; only its answer could not be rendered.
+  // The operation was performed before; only its answer could not be rendered.
   const retryable = attempt.operationEnd ? 'performed' : 'failed_retryable';
   return open(attempt, unknown ? 'unknown' : retryable, `http_${status}`);
 }
@@ -171,7 +171,7 @@ function open(
 
 /**
  * While a call is in doubt, any answer but "it failed, try again" would be a
- * guess, whatever the handler made of the error.
+ * guess, whatever the handler did with the error.
  */
 function assertHonest(repeatable: boolean, status: number): void {
   if (!repeatable) throw outcomeUnknown();

@@ -5,15 +5,15 @@ import { scopeLabel } from '../telemetry/key-labels.js';
 import { databaseWords } from '../postgres/database-words.js';
 import type { IdempotencyProblem } from '../answers/problems.js';
 
-/** Tells operators of refusals that they can do something about, one line per burst and route. */
+/** Logs refusals that operators can act on, one line per burst and route. */
 export class RefusalLog {
   private readonly logger = new Logger('IdempotencyModule');
   private readonly misuse = new BurstLog((line) => this.logger.warn(line));
   private readonly outage = new BurstLog((line) => this.logger.error(line));
 
   /**
-   * @param error what the problem was made of
-   * @param scope undefined where the request was refused before it was known
+   * @param error the cause of the problem
+   * @param scope undefined if the request was refused before it was known
    */
   note(problem: IdempotencyProblem, error: unknown, route: string, scope?: string): void {
     const whose = () => (scope === undefined ? route : `${route} (scope ${scopeLabel(scope)})`);
@@ -25,7 +25,7 @@ export class RefusalLog {
           'A client uses keys twice, or changes the request between its retries.',
       );
     } else if (problem.code === 'store_unavailable') {
-      // Only the database's own words tell an outage from missing rights or a standby.
+      // Only the database's own message tells an outage from missing rights or a standby.
       const ofStore = error instanceof StoreUnavailableError;
       this.outage.note(
         `${route} ${ofStore ? 'database' : problem.detail}`,

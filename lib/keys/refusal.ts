@@ -2,19 +2,19 @@ import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import type { Decision } from './decision.js';
 import { IdempotencyProblem, retryAfterSeconds } from '../answers/problems.js';
 
-/** Long enough for a look into the other system, short enough for a person at a screen. */
+/** Long enough to ask the other system, short enough for a person who waits. */
 const UNKNOWN_RETRY_AFTER = 30_000;
 
-/** Somebody has to look at it first: as rarely as clients can be told to ask. */
+/** A person has to act first: the longest pause that clients respect. */
 const GIVEN_UP_RETRY_AFTER = 59_000;
 
 /** The other system did not answer properly a moment ago; asking at once would often fail again. */
 const OPEN_RETRY_AFTER = 2_000;
 
-/** A failover takes seconds; asking at once only adds load to a database in trouble. */
+/** A failover takes seconds; an immediate retry only adds load. */
 const STORE_RETRY_AFTER = 2_000;
 
-/** Which answer of ours a decision not to run leads to. */
+/** The problem for a decision not to run. */
 export function refusalOf(
   decision: Exclude<Decision, { kind: 'run' | 'replay' | 'accepted' }>,
 ): IdempotencyProblem {
@@ -23,7 +23,7 @@ export function refusalOf(
       return new IdempotencyProblem(
         'in_progress',
         'The first request with this key is still being processed. Retry with the same key to get its answer.',
-        // What has taken long will take long: clients back off as time goes by.
+        // The longer it has run, the longer clients should wait.
         retryAfterSeconds(decision.runningFor),
       );
     case 'mismatch':
@@ -68,7 +68,7 @@ export function outcomeUnknown(reconcileIn: number | null = null): IdempotencyPr
   );
 }
 
-/** The same where a retry may repeat what is in doubt, and so finds out. */
+/** The same, if a retry may repeat the call in doubt and so resolve it. */
 export function outcomeOpen(): IdempotencyProblem {
   return new IdempotencyProblem(
     'outcome_unknown',
@@ -101,7 +101,7 @@ export function storeUnavailable(detail: string): IdempotencyProblem {
   );
 }
 
-/** The answer to give for an error of ours; undefined where the error is the application's. */
+/** The problem for an error of the library; undefined for an error of the application. */
 export function problemOf(error: unknown): IdempotencyProblem | undefined {
   if (error instanceof IdempotencyProblem) return error;
   if (error instanceof StoreUnavailableError) {

@@ -8,11 +8,11 @@ import { persist } from '../postgres/retries.js';
 const logger = new Logger('IdempotencyModule');
 
 /**
- * Gives back what a claim may have taken before it was given up. `unsure` are
- * its statements without a reply; each settles when it can no longer take effect.
+ * Releases what a given-up reservation may have taken. `unsure` are its
+ * statements without a reply; each settles when it can no longer take effect.
  *
- * A reply that never comes is not waited for beyond half the lease: after the
- * lease, a retry would find a dead attempt and an unknown outcome.
+ * It waits for a reply for at most half the lease: after the lease, a retry would
+ * find a dead attempt and an unknown outcome.
  */
 export async function releaseReservation(
   keys: KeyTransitions,

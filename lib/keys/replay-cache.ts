@@ -6,7 +6,7 @@ import type { FoundKey } from './key-store.js';
 
 /** Answers a burst of retries of a finished key without reading the key each time. */
 export abstract class ReplayCache {
-  /** Undefined: the database has to be asked. */
+  /** Undefined: the key has to be read. */
   abstract decide(request: KeyedRequest, policy: ResolvedPolicy): Decision | undefined;
 
   /** @param asOf when the statement was sent that read the key, by performance.now() */
@@ -14,11 +14,11 @@ export abstract class ReplayCache {
 
   abstract clear(): void;
 
-  /** For shutdown: the retries that still come are for another process. */
+  /** For shutdown: later retries are for another process. */
   abstract close(): void;
 }
 
-/** The plain one: each retry reads its key. */
+/** The plain implementation: each retry reads its key. */
 export class NoReplayCache extends ReplayCache {
   override decide(): undefined {}
   override keep(): void {}
@@ -42,9 +42,9 @@ interface CachedKey {
 }
 
 /**
- * Keeps finished keys in memory. A finished key changes by its age, which is
+ * Keeps finished keys in memory. A finished key changes by expiry, which is
  * known, or by an operator's decision: one in this process clears the cache, one
- * in another process takes effect here when `ttl` is over.
+ * in another process takes effect here after `ttl`.
  */
 export class MemoryReplayCache extends ReplayCache {
   /** In the order in which they were read, which is also the order in which they lapse. */
@@ -54,8 +54,8 @@ export class MemoryReplayCache extends ReplayCache {
   private closed = false;
 
   /**
-   * @param ttl how long a key is believed to be as it was read, in milliseconds
-   * @param maxBytes what all of them may take
+   * @param ttl how long a key is used without being read again, in milliseconds
+   * @param maxBytes the memory that all of them may use
    */
   constructor(
     private readonly ttl: number,

@@ -21,30 +21,30 @@ import type { KeyedRequest } from '../request/request-reader.js';
 import type { WaitingRequests } from './waiting-requests.js';
 import { releaseReservation } from './release-reservation.js';
 
-/** Far more rounds than any real race needs; only a broken store gets there. */
+/** Far more rounds than any real race takes; only a broken store reaches this. */
 const MOST_ROUNDS = 1_000;
 
-/** What a transaction that just commits needs to end. */
+/** How long a transaction that is about to commit takes. */
 const COMMIT_PAUSE = 20;
 
-/** Between two looks at a row that stays locked. */
+/** The pause between two reads of a row that stays locked. */
 const LOCKED_PAUSE = 100;
 
 /** A request that asks for its key. */
 interface Asker {
   reservation: Reservation;
   policy: ResolvedPolicy;
-  /** Undefined where nobody can tell whether it is still there. */
+  /** Undefined if it is not known whether the client is still there. */
   client: Client | undefined;
   /** By performance.now(). */
   waitUntil: number;
-  /** Statements that may have taken the key without our knowing, or still may. */
+  /** Statements without a reply, which may have reserved the key, or may still do so. */
   unsure: Promise<unknown>[];
-  /** How often somebody had the key's row locked when it was to be changed. */
+  /** How often the key's row was locked when it was to be changed. */
   timesLocked: number;
 }
 
-/** Decides what a request with a key gets, and takes the key where it is to run. */
+/** Decides what a request with a key gets, and reserves the key if it is to run. */
 export class Reservations {
   private closed = false;
 
@@ -60,13 +60,13 @@ export class Reservations {
     private readonly wakeWorkers: () => void,
   ) {}
 
-  /** For shutdown: what arrives from now on is for another process, and what waits is to ask there. */
+  /** For shutdown: new and waiting requests are for another process. */
   close(): void {
     this.closed = true;
     this.waitingRequests.wakeAll();
   }
 
-  /** Asks until there is a decision. With `run`, the key is this request's. */
+  /** Repeats until there is a decision. With `run`, this request owns the key. */
   async reserve(
     request: KeyedRequest,
     policy: ResolvedPolicy,
@@ -109,7 +109,7 @@ export class Reservations {
       if (decision.kind === 'run') this.leases.hold(decision.attempt);
     } finally {
       this.leases.decided();
-      // Nobody will run what they took: it must not be left to lapse into an unknown outcome.
+      // Nobody will run what they reserved: it must not lapse into an unknown outcome.
       const taken = decision?.kind !== 'run' && asker.unsure.length > 0;
       if (taken) void releaseReservation(this.transitions, reservation, asker.unsure);
     }
@@ -120,7 +120,7 @@ export class Reservations {
     return decision;
   }
 
-  /** What a key that is there means for the request; undefined where it has to ask again. */
+  /** The decision for an existing key; undefined if the request has to try again. */
   private async decideFound(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
     const decided = decide(key, asker.reservation, asker.policy);
     if (isDecision(decided)) return decided;
@@ -165,7 +165,7 @@ export class Reservations {
     return run(asker, { ...key, number: key.attempt + 1, died, recorded: phases });
   }
 
-  /** A worker died with it. Another one goes on; the client has nothing to do but to ask. */
+  /** A worker died. Another one continues; the client only has to ask again. */
   private async leaveToWorkers(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
     const released = await this.transitions.release(key);
     if (released === 'changed') this.wakeWorkers();
@@ -173,9 +173,8 @@ export class Reservations {
   }
 
   /**
-   * Somebody is at the key this very moment: look once more, and then count it as
-   * running. A duplicate that waits goes on looking; there is no end of an attempt
-   * that would wake it.
+   * The key's row is locked right now: read it once more, and then treat it as
+   * running. A waiting duplicate keeps reading, because no attempt will wake it.
    */
   private async locked(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
     asker.timesLocked += 1;
@@ -189,7 +188,7 @@ export class Reservations {
     if (this.mayWait(asker)) {
       const { client, waitUntil } = asker;
       await this.waitingRequests.wait(key, waitUntil - performance.now(), client);
-      // Nobody reads what it gets. It must not run the key, which it may find free now.
+      // The client has left. Its request must not run the key, which may be free now.
       if (!client?.gone) return undefined;
     }
     return inProgress(key, asker.policy);
@@ -205,8 +204,8 @@ export class Reservations {
   }
 
   /**
-   * A lost connection leaves open whether the key was taken. The same owner asks
-   * again, and if it was, finds itself in the row.
+   * After a lost connection it is not known whether the key was reserved. The
+   * same owner tries again, and if it was, finds itself in the row.
    */
   private take<T>({ unsure }: Asker, statement: () => Promise<T>): Promise<T> {
     return persist(statement, {

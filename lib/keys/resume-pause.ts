@@ -1,9 +1,9 @@
 import { backoff } from '../postgres/backoff.js';
 
-/** The client comes first: it usually retries within a second or two. */
+/** The client has priority: it usually retries within a second or two. */
 const FIRST_PAUSE = 2_000;
 
-/** An outage of another system lasts minutes; asking more rarely would delay orders without need. */
+/** An outage of another system lasts minutes; longer pauses would delay the work for no reason. */
 const LONGEST_PAUSE = 5 * 60_000;
 
 /** How long after an attempt the completer waits before it makes the next one. */

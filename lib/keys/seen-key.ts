@@ -1,8 +1,11 @@
 import type { KeyName } from '../schema/key-name.js';
 import type { FoundKey } from './key-store.js';
 
-/** What identifies a state of a key: a statement that names it fails if anything happened since. */
+/**
+ * Identifies a state of a key: a statement that names it changes nothing if the
+ * key has changed since.
+ */
 export type SeenKey = KeyName & Pick<FoundKey, 'id' | 'owner' | 'attempt' | 'lockedUntil'>;
 
-/** What a SeenKey is made of, and the status. */
+/** The columns of a SeenKey, and the status. */
 export const SEEN = `k.id, k.scope, k.endpoint, k.key, k.owner, k.attempt, k.status, extract(epoch FROM k.locked_until)::text AS "lockedUntil"`;

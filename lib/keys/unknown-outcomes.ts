@@ -5,12 +5,15 @@ import { BurstLog } from '../telemetry/burst-log.js';
 import { ofKey, scopeLabel } from '../telemetry/key-labels.js';
 import { publish } from '../telemetry/publish.js';
 
-/** Tells of keys whose outcome is unknown from now on: an event each, and a line per burst and reason. */
+/**
+ * Reports keys whose outcome has become unknown: an event for each, and a line
+ * per burst and reason.
+ */
 export class UnknownOutcomes {
   private readonly logger = new Logger('IdempotencyModule');
   private readonly log = new BurstLog((line) => this.logger.warn(line));
 
-  /** @param route undefined where a job found it */
+  /** @param route undefined if a job found it */
   note(key: KeyName & { id: string }, why: ErrorCode, route?: string): void {
     publish('became_unknown', () => ({ ...ofKey(key), route, why }));
     this.log.note(

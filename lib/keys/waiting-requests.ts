@@ -4,7 +4,10 @@ import type { Client } from '../response/client.js';
 import type { KeyName } from '../schema/key-name.js';
 import { LeaseStore } from './lease-store.js';
 
-/** Across processes there is only the database to ask: often at first, then calmer. */
+/**
+ * Attempts of other processes are only visible in the database: it is read often
+ * at first, then more rarely.
+ */
 const FIRST_LOOK = 10;
 const SLOWEST_LOOK = 100;
 
@@ -14,9 +17,9 @@ interface Watched extends KeyName {
 }
 
 /**
- * Where duplicates wait for a running attempt to end. An end in this process
- * wakes them at once; ends elsewhere are seen by one statement per look for all
- * keys that are waited for. Nobody holds a connection while waiting.
+ * Where duplicates wait for a running attempt to end. The end of an attempt in
+ * this process wakes them at once; for other processes, one statement at a time
+ * reads all keys that are waited for. A waiting request holds no connection.
  */
 @Injectable()
 export class WaitingRequests {
@@ -48,7 +51,7 @@ export class WaitingRequests {
         resolve();
       };
       const timer = setTimeout(leave, timeout);
-      // Whoever has hung up would be a burden to every look, up to the end of its time.
+      // A client that has left would otherwise be part of every read until its time is up.
       const stopListening = client?.whenGone(leave);
       entry.waiting.add(leave);
       this.interval = FIRST_LOOK;
@@ -62,7 +65,7 @@ export class WaitingRequests {
     for (const leave of [...(entry?.waiting ?? [])]) leave();
   }
 
-  /** For shutdown: nobody waits here any longer. */
+  /** For shutdown: releases all waiting requests. */
   wakeAll(): void {
     for (const owner of [...this.watched.keys()]) this.wake(owner);
   }
@@ -83,8 +86,8 @@ export class WaitingRequests {
         this.interval = Math.min(SLOWEST_LOOK, this.interval * 1.5);
         const asked = [...this.watched.values()];
         if (asked.length === 0) return;
-        // A store that does not answer is met again by the waiting request
-        // itself, which then says so; here it only means "not known yet".
+        // If the store does not answer, the waiting request will find that out itself; here it only
+        // means "not known yet".
         const running = await this.store.stillRunning(asked).catch(() => undefined);
         for (const { owner } of asked) {
           if (running && !running.has(owner)) this.wake(owner);

@@ -2,13 +2,16 @@ import type { Meter, ObservableCallback } from '@opentelemetry/api';
 import { onIdempotencyEvent } from '../telemetry/publish.js';
 import { createGauge } from './gauge-metrics.js';
 
-/** How many scopes are counted for each one that is shown, so that the order is right among the first. */
+/**
+ * How many scopes are counted for each one that is shown, so that the top ones
+ * are in the right order.
+ */
 const COUNTED_PER_SHOWN = 20;
 
 /**
- * Which scopes send the most duplicates. Their number is bounded: when there is no
- * room, the scope with the fewest makes place, and the new one goes on from its
- * count. So a count may be too high by that, and is never too low.
+ * Which scopes send the most duplicates. Their number is bounded: when it is
+ * reached, a new scope replaces the one with the fewest duplicates and continues
+ * its count. So a count may be too high by that much, and is never too low.
  */
 export class DuplicatesPerScope {
   private readonly counts = new Map<string, number>();
@@ -38,7 +41,7 @@ export class DuplicatesPerScope {
   }
 }
 
-/** Counts them from now on, and shows the first of them. */
+/** Counts them from now on, and shows the top ones. */
 export function observeDuplicates(meter: Meter, shown: number): () => void {
   const duplicates = new DuplicatesPerScope(shown);
   const ends = [
@@ -53,8 +56,8 @@ export function observeDuplicates(meter: Meter, shown: number): () => void {
   const observe: ObservableCallback = (result) => {
     const top = new Map(duplicates.top);
     for (const scope of top.keys()) shownOnce.add(scope);
-    // One that is not among the first any more is shown with zero: OpenTelemetry
-    // would go on with its last value for ever.
+    // A scope that is not among the top ones any more is shown as zero: OpenTelemetry would repeat
+    // its last value for ever.
     for (const scope of shownOnce) {
       result.observe(top.get(scope) ?? 0, { 'idempotency.scope': scope });
     }

@@ -11,10 +11,10 @@ const SECONDS = [
 /** A batch has 64 calls at most. */
 const CALLS = [1, 2, 4, 8, 16, 32, 64];
 
-/** Who resolved a key, as an attribute: people have too many names for one. */
+/** Maps who resolved a key to an attribute with few values. */
 export type DescribeActor = (who: string) => string;
 
-/** Counts and measures what events tell. */
+/** Makes metrics of events. */
 export class EventMetrics {
   private readonly instruments = new Map<string, Counter | Histogram>();
   private readonly ends: (() => void)[] = [];
@@ -80,7 +80,7 @@ export class EventMetrics {
     );
     this.on('became_unknown', ({ why, route }) => {
       this.count('idempotency.outcome.unknown', { 'error.type': why });
-      // A retry met the dead attempt before the sweeper did.
+      // A retry found the dead attempt before the sweeper did.
       if (why === 'abandoned' && route !== undefined) {
         this.count('idempotency.attempt.deaths', { 'idempotency.found_by': 'retry' });
       }
@@ -146,7 +146,7 @@ export class EventMetrics {
     (this.instrument(name) as Histogram).record(value, attributes);
   }
 
-  /** Made when it is first needed. */
+  /** Created when it is first needed. */
   private instrument(name: CounterName | HistogramName): Counter | Histogram {
     const made = this.instruments.get(name);
     if (made) return made;

@@ -11,7 +11,7 @@ export function createGauge(meter: Meter, name: GaugeName): ObservableGauge {
   return meter.createObservableGauge(name, { unit, description });
 }
 
-/** What a process shows that does not read them any more. */
+/** What a process shows when it does not read the gauges any more. */
 const NOTHING: Gauges = {
   asked: 0,
   askedAge: 0,
@@ -24,10 +24,9 @@ const NOTHING: Gauges = {
 };
 
 /**
- * Shows what a reader has read, as often as somebody collects metrics. A process
- * that has shown them once shows zeros when another one reads them: OpenTelemetry
- * would go on with the last value for ever. So the highest one of all processes is
- * the one to look at.
+ * Shows what a reader has read, whenever metrics are collected. A process that
+ * has shown the gauges shows zeros once another one reads them: OpenTelemetry
+ * would repeat the last value for ever. So use the maximum over all processes.
  */
 export function observeGauges(meter: Meter, reader: GaugeReader): () => void {
   const unknown = createGauge(meter, 'idempotency.keys.unknown');

@@ -1,13 +1,12 @@
 import { Job } from '../background/job.js';
 import type { GaugeStore, Gauges } from './gauge-store.js';
 
-/** A claim outlasts the longest pause of the job, which is one and a half of its interval. */
+/** A claim is longer than the longest pause of the job, which is 1.5 times its interval. */
 const CLAIM = 2;
 
 /**
- * Reads the gauges of the database again and again, in one process at a time:
- * otherwise each process would show the same numbers, and the database would be
- * asked as often as there are processes.
+ * Reads the gauges of the database periodically, in one process at a time:
+ * otherwise every process would read the same numbers.
  */
 export class GaugeReader {
   private readonly job: Job;
@@ -21,7 +20,7 @@ export class GaugeReader {
     this.job = new Job('gauges', { interval, batch: 2 }, () => this.read());
   }
 
-  /** Undefined where another process reads them, or none could. */
+  /** Undefined if another process reads them, or if the last read failed. */
   get latest(): Gauges | undefined {
     return this.gauges;
   }
@@ -31,7 +30,7 @@ export class GaugeReader {
     this.job.wake();
   }
 
-  /** Now, also while the job does not run. */
+  /** Reads them now, even if the job is stopped. */
   async readOnce(): Promise<void> {
     await this.job.runOnce();
   }
@@ -41,7 +40,7 @@ export class GaugeReader {
     const { claim } = this;
     this.claim = undefined;
     this.gauges = undefined;
-    // Whoever comes next waits for the claim to lapse at worst.
+    // At worst, the next process waits for the claim to lapse.
     if (claim !== undefined) await this.store.release(claim).catch(() => undefined);
   }
 
@@ -50,7 +49,7 @@ export class GaugeReader {
       this.claim = await this.store.claim(CLAIM * this.interval, this.claim);
       this.gauges = this.claim === undefined ? undefined : await this.store.read();
     } catch (error) {
-      // What cannot be read any more is not shown as if it were so now.
+      // Old values are not shown as if they were current.
       this.gauges = undefined;
       throw error;
     }

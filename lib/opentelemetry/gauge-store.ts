@@ -14,7 +14,7 @@ export interface Gauges {
   deadLetters: number;
 }
 
-/** Counts end here: who has more of these has a reason to look, whatever the number. */
+/** Counts stop here: beyond this the exact number does not matter. */
 const MOST = 10_000;
 
 /** The row of the gauges in `idempotency_jobs`. */
@@ -33,10 +33,10 @@ export class GaugeStore {
   }
 
   /**
-   * Makes the gauges this process's own for `claim` milliseconds. Undefined: another
-   * process reads them.
+   * Claims the gauges for this process for `claim` milliseconds. Undefined:
+   * another process reads them.
    *
-   * @param earlier what this returned last time: who has them keeps them
+   * @param earlier what this returned last time, so that the owner keeps them
    */
   async claim(claim: number, earlier: string | undefined): Promise<string | undefined> {
     const [row] = await this.database.query<{ claim: string }>(
@@ -65,8 +65,8 @@ export class GaugeStore {
   }
 
   /**
-   * Each part reads along a partial index, which has rows in a special state only,
-   * and no further than the bound.
+   * Each part follows a partial index, which contains only rows in a special
+   * state, and stops at the bound.
    */
   get sql(): string {
     const age = 'coalesce(extract(epoch FROM now() - min(since)), 0)::float8';

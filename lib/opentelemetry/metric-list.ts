@@ -1,10 +1,10 @@
-/** What is measured: the names, as OpenTelemetry has them. */
+/** The metrics, by their OpenTelemetry names. */
 export interface Metric {
   kind: 'counter' | 'histogram' | 'gauge';
-  /** UCUM, as OpenTelemetry's conventions ask for. */
+  /** In UCUM, according to OpenTelemetry's conventions. */
   unit: string;
   description: string;
-  /** The names of its attributes. None can have more values than the application has names for. */
+  /** The names of its attributes. None has values that clients choose. */
   attributes: readonly string[];
 }
 
@@ -46,13 +46,13 @@ export const METRICS = {
   'idempotency.lease.losses': {
     kind: 'counter',
     unit: '{attempt}',
-    description: 'Attempts that lost their key while they ran.',
+    description: 'Attempts that lost their lease while they ran.',
     attributes: [ROUTE],
   },
   'idempotency.outcome.unknown': {
     kind: 'counter',
     unit: '{key}',
-    description: 'Keys whose outcome became unknown, and is to be looked into.',
+    description: 'Keys whose outcome became unknown.',
     attributes: [ERROR],
   },
   'idempotency.resolutions': {
@@ -64,13 +64,13 @@ export const METRICS = {
   'idempotency.reconciliation.failures': {
     kind: 'counter',
     unit: '{key}',
-    description: 'Looks into an unknown outcome that found nothing out.',
+    description: 'Questions about an unknown outcome that did not resolve it.',
     attributes: ['idempotency.left_to'],
   },
   'idempotency.keys.reaped': {
     kind: 'counter',
     unit: '{key}',
-    description: 'Keys past their retention whose life was ended.',
+    description: 'Keys past their retention that were removed, buried or closed.',
     attributes: ['idempotency.outcome'],
   },
   'idempotency.outbox.deliveries': {
@@ -82,7 +82,7 @@ export const METRICS = {
   'idempotency.store.errors': {
     kind: 'counter',
     unit: '{statement}',
-    description: 'Statements of the library that got no answer, or no usable one.',
+    description: 'Statements of the library that failed or got no reply.',
     attributes: [ERROR],
   },
   'idempotency.job.duration': {
@@ -100,7 +100,7 @@ export const METRICS = {
   'idempotency.batch.size': {
     kind: 'histogram',
     unit: '{call}',
-    description: 'How many calls of requests left as one statement.',
+    description: 'How many calls of requests were sent as one statement.',
     attributes: ['idempotency.statements'],
   },
   'idempotency.pool.wait.duration': {

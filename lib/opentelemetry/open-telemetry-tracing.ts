@@ -12,17 +12,17 @@ import {
 } from '@opentelemetry/api';
 import type { Attributes, OpenSpan, SpanStart, Tracing } from '../telemetry/tracing.js';
 
-/** Version, trace, span and flags, as W3C has it. */
+/** Version, trace, span and flags, in W3C's form. */
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /** Makes spans of what the library does. */
 export class OpenTelemetryTracing implements Tracing {
   constructor(private readonly tracer: Tracer) {}
 
-  start({ name, kind, attributes = {}, origin, detached }: SpanStart): OpenSpan {
+  start({ name, kind, attributes = {}, origin, detached, startedAt }: SpanStart): OpenSpan {
     const from = origin ? spanContextOf(origin) : undefined;
     const around = detached ? ROOT_CONTEXT : context.active();
-    // Work that goes on without its request has no other parent: it belongs to that trace.
+    // Work that continues without its request has no other parent: it belongs to that trace.
     const parent = from && detached ? trace.setSpanContext(around, from) : around;
     const span = this.tracer.startSpan(
       name,
@@ -30,6 +30,7 @@ export class OpenTelemetryTracing implements Tracing {
         kind: kind === undefined ? SpanKind.INTERNAL : KINDS[kind],
         attributes: given(attributes),
         links: from ? [{ context: from }] : [],
+        ...(startedAt !== undefined && { startTime: startedAt }),
       },
       parent,
     );
@@ -75,14 +76,14 @@ class OpenTelemetrySpan implements OpenSpan {
   }
 }
 
-/** Undefined where no SDK makes spans: then there is nothing to store. */
+/** Undefined if no SDK is installed: then there is nothing to store. */
 function traceparentOf(span: SpanContext | undefined): string | undefined {
   if (!span || !isSpanContextValid(span)) return undefined;
   const flags = span.traceFlags.toString(16).padStart(2, '0');
   return `00-${span.traceId}-${span.spanId}-${flags}`;
 }
 
-/** Undefined where it is none: it is for people to read, and nothing depends on it. */
+/** Undefined if it cannot be parsed: a trace is only for people, and nothing depends on it. */
 function spanContextOf(traceparent: string): SpanContext | undefined {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;

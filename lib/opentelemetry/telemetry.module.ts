@@ -39,7 +39,7 @@ const SETTINGS = Symbol('IdempotencyTelemetryModule settings');
 export class IdempotencyTelemetryModule
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
-  /** Events are the whole process's: a second one would count everything twice. */
+  /** Events are global to the process: a second module would count everything twice. */
   private static inUse = false;
 
   private readonly ends: (() => void)[] = [];
@@ -63,7 +63,7 @@ export class IdempotencyTelemetryModule
     this.databases = this.findDatabases();
   }
 
-  /** Last: an application that does not start leaves nothing behind in the process. */
+  /** Last, so that an application that fails to start leaves nothing installed. */
   onApplicationBootstrap(): void {
     if (IdempotencyTelemetryModule.inUse) {
       throw new IdempotencyConfigurationError(
@@ -80,7 +80,7 @@ export class IdempotencyTelemetryModule
     for (const reader of this.readers) reader.start();
   }
 
-  /** While the database is still there. */
+  /** While the database is still connected. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.readers.map((reader) => reader.stop()));
   }
@@ -107,13 +107,13 @@ export class IdempotencyTelemetryModule
     for (const reader of this.readers) this.ends.push(observeGauges(meter, reader));
   }
 
-  /** Of each IdempotencyModule, wherever it is imported. */
+  /** Those of every IdempotencyModule, wherever it is imported. */
   private findDatabases(): Database[] {
     try {
       return this.modules.get(Database, { strict: false, each: true });
     } catch {
       throw new IdempotencyConfigurationError(
-        'IdempotencyTelemetryModule: there is no IdempotencyModule whose keys it could tell of. Import IdempotencyModule.forRoot() as well.',
+        'IdempotencyTelemetryModule: there is no IdempotencyModule whose keys it could measure. Import IdempotencyModule.forRoot() as well.',
       );
     }
   }

@@ -7,23 +7,27 @@ import { refuseUnknownNames, type Names } from '../policy/unknown-names.js';
 import type { DescribeActor } from './event-metrics.js';
 
 export interface IdempotencyTelemetryOptions {
-  /** Metrics of what happens. @default true */
+  /** Metrics. @default true */
   metrics?: boolean;
 
-  /** A span for each request with a key, phase, foreign call, delivery and run of a job. @default true */
+  /**
+   * A span for each request with a key, phase, foreign call, delivery, and run of a
+   * job that handled rows or failed.
+   * @default true
+   */
   traces?: boolean;
 
   /**
-   * What only the database knows: unknown outcomes and their age, the lag of the
-   * outbox, dead letters. One process at a time reads it, this often.
+   * Gauges that need the database: unknown outcomes and their age, the lag of the
+   * outbox, dead letters. One process at a time reads them, this often.
    * @default { interval: '15s' }
    */
   gauges?: false | { interval?: Duration };
 
   /**
-   * Shows as many scopes, those with the most duplicates, under the name that
-   * `describeScope` gives them. Scopes are no attribute of any other metric: there
-   * may be as many as there are customers.
+   * Shows this many scopes, those with the most duplicates, under the label that
+   * `describeScope` gives them. Scope is not an attribute of any other metric:
+   * there may be as many scopes as customers.
    * @default false
    */
   duplicatesPerScope?: false | number;

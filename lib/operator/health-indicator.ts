@@ -15,22 +15,22 @@ import {
 /** PostgreSQL's codes for a table, a column or a schema that does not exist. */
 const MISSING = new Set(['42P01', '42703', '3F000']);
 
-/** A result as `@nestjs/terminus` wants it: the status, and what else there is to say. */
+/** A result in the form of `@nestjs/terminus`: the status and further details. */
 export interface IdempotencyHealth<Status extends DegradedAs = DegradedAs> {
   status: Status;
-  /** Everything works, and somebody should look: `reasons` has why. */
+  /** Requests are served, but something needs attention: `reasons` says what. */
   degraded: boolean;
-  /** In sentences, without the data of users, names of hosts and words of the database. */
+  /** Sentences without users' data, host names or messages of the database. */
   reasons: string[];
   /** Unknown outcomes that are left to people; counted up to 1,000. */
   unknown?: number;
   /** Seconds since the first message of the outbox has been due. */
   outboxLag?: number;
-  /** Seconds since a key should have been taken by the reaper. */
+  /** Seconds since the reaper should have removed a key. */
   expiredBacklog?: number;
 }
 
-/** What a look found: figures, or why there are none. */
+/** The result of a read: figures, or why there are none. */
 type Found = { down: string } | (StoreHealth & { jobs: FailingJob[] });
 
 interface FailingJob {
@@ -43,11 +43,11 @@ interface FailingJob {
  * A health indicator for `@nestjs/terminus`, which it does not need to import.
  *
  * `down`: no request with a key can be served, because the database does not
- * answer, takes no writes or lacks the tables. Degraded: requests are served, and
- * something does not come to its end without help: a job keeps failing, unknown
- * outcomes are left to people, the outbox lags, or expired keys pile up.
+ * answer, accepts no writes or lacks the tables. Degraded: requests are served,
+ * but something needs attention: a job keeps failing, unknown outcomes are left
+ * to people, the outbox lags, or expired keys accumulate.
  *
- * One look at the database serves all probes of five seconds (`maxAge`).
+ * All probes within five seconds (`maxAge`) share one read of the database.
  */
 export class IdempotencyHealthIndicator {
   private readonly log = new BurstLog((line) => new Logger('IdempotencyHealth').warn(line));
@@ -73,7 +73,7 @@ export class IdempotencyHealthIndicator {
     return { [key]: health } as Record<Key, typeof health>;
   }
 
-  /** Probes that come while a look is under way wait for it; later ones get it while it is young. */
+  /** Probes that come during a read wait for it; later ones use it until it is too old. */
   private async look(maxAge: number): Promise<Found> {
     if (this.last && performance.now() - this.last.at < maxAge) return this.last.found;
     this.looking ??= outside(() => this.ask()).finally(() => (this.looking = undefined));
@@ -91,16 +91,16 @@ export class IdempotencyHealthIndicator {
     try {
       const [store, jobs] = await Promise.all([this.store.look(), this.processes.jobs()]);
       if (store.missing.length > 0) return { down: TABLES_MISSING };
-      if (store.readOnly) return { down: 'The database takes no writes.' };
+      if (store.readOnly) return { down: 'The database accepts no writes.' };
       const failing = jobs
         .filter(({ failures, process }) => failures > 0 && !process.gone)
         .map(({ name, failures, process: { own } }) => ({ name, failures, own }));
       return { ...store, jobs: failing };
     } catch (error) {
-      // Its words are for the log: a health check is often open to everybody.
+      // The error goes to the log only: a health check is often public.
       this.log.note(
         'down',
-        () => `The health check could not ask the database: ${errorLine(error)}`,
+        () => `The health check could not read the database: ${errorLine(error)}`,
       );
       const missing = MISSING.has(errorCode(error) ?? '');
       return { down: missing ? TABLES_MISSING : 'The database did not answer.' };
@@ -142,7 +142,7 @@ function reasonsOf(
   }
   if (expiredFor >= thresholds.expiredBacklog && expiredFor > 0) {
     reasons.push(
-      `A key has been past its retention for ${seconds(expiredFor)} s, and no reaper took it.`,
+      `A key has been past its retention for ${seconds(expiredFor)} s, and no reaper has removed it.`,
     );
   }
   return reasons;

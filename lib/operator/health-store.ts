@@ -6,30 +6,32 @@ import { Database } from '../postgres/database.js';
 export const MOST_COUNTED = 1_000;
 
 /**
- * How many keys past their retention are looked at. Those whose outcome is
- * unknown are kept, and stand before the others; beyond so many of them, they are
- * what has to be reported.
+ * How many keys past their retention are read. Unknown keys are kept and come
+ * before the others; if there are this many of them, they are reported anyway.
  */
 const MOST_PASSED = 1_000;
 
-/** What a look at the tables finds. Times are in milliseconds. */
+/** What the health check reads. Times are in milliseconds. */
 export interface StoreHealth {
   /** Tables that do not exist. */
   missing: string[];
-  /** A standby, or a role or a database that is set to read only. */
+  /** The server is a standby, or the role or the database is read-only. */
   readOnly: boolean;
   /** Unknown keys that are left to people, up to `MOST_COUNTED`. */
   unknown: number;
-  /** How long the first message of the outbox has been due; 0 where none is. */
+  /** How long the first message of the outbox has been due; 0 if none is. */
   outboxLag: number;
-  /** For how long a key has been past its retention that the reaper should have taken; 0 where there is none. */
+  /**
+   * How long a key that the reaper should have removed has been past its
+   * retention; 0 if there is none.
+   */
   expiredFor: number;
 }
 
 /**
- * The statement of the health check. It follows indexes alone and stops after a
- * fixed number of rows, because probes ask all the time, and most of all while
- * the database is in trouble.
+ * The statement of the health check. It only follows indexes and stops after a
+ * fixed number of rows, because probes are frequent, above all while the database
+ * is overloaded.
  */
 @Injectable()
 export class HealthStore {
@@ -48,7 +50,7 @@ export class HealthStore {
     return row!;
   }
 
-  /** For tests too, which ask the database how it would carry it out. */
+  /** Public for tests, which check its plan. */
   statement(): string {
     const since = (time: string) => `(extract(epoch FROM now() - ${time}) * 1000)::float8`;
     return `SELECT

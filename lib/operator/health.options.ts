@@ -4,27 +4,30 @@ import { parseDuration, type Duration } from '../policy/duration.js';
 import { refuseUnknownNames, type Names } from '../policy/unknown-names.js';
 import { MOST_COUNTED } from './health-store.js';
 
-/** The status that stands for "it works, and somebody should look". */
+/** The status of a degraded result. */
 export type DegradedAs = 'up' | 'degraded' | 'down';
 
-/** When the health check reports trouble. `false` leaves a check out. */
+/** When the health check is degraded. `false` turns a check off. */
 export interface HealthOptions<As extends DegradedAs = DegradedAs> {
   /**
-   * The status of what works and needs a look. `'up'` is understood by every
-   * version of `@nestjs/terminus`: the result has `degraded: true` then. Use
-   * `'degraded'` with terminus 12; terminus 11 would drop such a result without a
-   * word. `'down'` makes the health check fail. @default 'up'
+   * The status of a degraded result. Every version of `@nestjs/terminus`
+   * understands `'up'`; the result then has `degraded: true`. Use `'degraded'`
+   * with terminus 12; terminus 11 would silently drop such a result. `'down'`
+   * makes the health check fail. @default 'up'
    */
   degradedAs?: As;
-  /** So many failures in a row of one job, in any process that lives. @default 3 */
+  /** This many failures in a row of one job, in any live process. @default 3 */
   jobFailures?: number | false;
-  /** So many unknown outcomes that are left to people. @default 1 */
+  /** This many unknown outcomes that are left to people. @default 1 */
   unknown?: number | false;
-  /** A message of the outbox is due for so long. @default '5m' */
+  /** A message of the outbox has been due for this long. @default '5m' */
   outboxLag?: Duration | false;
-  /** A key is past its retention for so long, and the reaper did not take it. @default '1h' */
+  /**
+   * A key has been past its retention for this long, and the reaper has not
+   * removed it. @default '1h'
+   */
   expiredBacklog?: Duration | false;
-  /** How old the figures may be: probes within this time share one look. @default '5s' */
+  /** How old the figures may be: probes within this time share one read. @default '5s' */
   maxAge?: Duration;
 }
 
@@ -37,7 +40,7 @@ export const HEALTH_NAMES = {
   maxAge: true,
 } satisfies Names<HealthOptions>;
 
-/** The options in numbers. A check that is left out has a threshold that nothing reaches. */
+/** The options as numbers. A check that is off has a threshold that is never reached. */
 export interface HealthThresholds {
   degradedAs: DegradedAs;
   jobFailures: number;
@@ -55,11 +58,12 @@ export function resolveHealth(options: HealthOptions): HealthThresholds {
     degradedAs = 'up',
     // Two failures can be one restart of the database; the third comes after a longer pause.
     jobFailures = 3,
-    // Each of them is a client that waits, and money that may have moved.
+    // Behind each is a client that waits, and perhaps a payment.
     unknown = 1,
-    // The worker looks every 5 s at the latest; what waits for minutes is not about to leave.
+    // The worker looks for messages every 5 s at the latest; a message that waits for minutes is
+    // stuck.
     outboxLag = '5m',
-    // Sixty looks of the reaper.
+    // Sixty runs of the reaper.
     expiredBacklog = '1h',
     maxAge = '5s',
   } = options;

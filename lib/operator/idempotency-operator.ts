@@ -16,11 +16,10 @@ import { isEffectKey, isId, searchOf } from './key-search.js';
 import type { OperatorQueries } from './operator-queries.js';
 import {
   stateOf,
-  type Actor,
-  type ResolutionStore,
+  type ResolutionQueries,
   type SeenForDecision,
-  type Written,
-} from '../resolution/resolution-store.js';
+} from '../resolution/resolution-queries.js';
+import type { Actor, ResolutionStore, Written } from '../resolution/resolution-store.js';
 import {
   changedSince,
   doubtful,
@@ -32,33 +31,34 @@ import {
 } from '../resolution/refused.js';
 import { resolvedPhase, type Resolution } from '../resolution/resolved-phase.js';
 
-/** What is decided about an unknown key that has no foreign call in doubt. */
+/** The outcome of an unknown key that has no foreign call in doubt. */
 export type KeyResolution =
   /** It is finished; retries get this answer. */
   | { outcome: 'completed'; answer: GivenAnswer }
   /** It did nothing that must not happen again: a retry may run it. */
   | { outcome: 'retryable' };
 
-/** A decision on a key as it was seen: refused, or written. */
+/** Decides about a key as it was read: refuses, or writes. */
 type Decide = (seen: SeenForDecision, actor: Actor) => Refused | Promise<Written | undefined>;
 
-/** More rounds than any race needs. */
+/** More rounds than any race takes. */
 const MOST_ROUNDS = 5;
 
 /**
  * For people, and for the webhooks of other systems: finds keys, shows them, and
- * decides what nobody else can. A decision holds for the state that it was
+ * resolves what the library cannot. A decision is fenced by the state that it was
  * based on, and leaves an entry in `idempotency_audit`; a wrong or repeated one
  * changes nothing and says why.
  */
 export class IdempotencyOperator {
   constructor(
     private readonly store: ResolutionStore,
+    private readonly seen: ResolutionQueries,
     private readonly queries: OperatorQueries,
     private readonly maintenance: Maintenance,
     private readonly replays: ReplayCache,
     private readonly processes: ProcessReports,
-    /** What a request is answered with that nobody will finish. */
+    /** The answer to a request that nobody will finish. */
     private readonly unfinished: Answer,
   ) {}
 
@@ -67,31 +67,34 @@ export class IdempotencyOperator {
     return this.queries.find(searchOf(query));
   }
 
-  /** One key with its phases, its audit and all of it in the order of time. */
+  /** One key with its phases, its audit and its timeline. */
   async inspect(id: string): Promise<KeyReport | undefined> {
     return isId(id) ? this.queries.inspect(id) : undefined;
   }
 
   /**
-   * Tells what became of a foreign call whose outcome is in doubt. `executed`:
-   * the next attempt goes on with the result, as if the call had returned it.
-   * `rejected`: it meets the exception. `not_executed`: it makes the call again,
-   * under the same effect key. Evidence beats a withdrawn intent; nothing beats a
-   * recorded outcome.
+   * Resolves a foreign call that is in doubt. `executed`: the next attempt
+   * continues with the result, as if the call had returned it. `rejected`: the
+   * call throws the exception. `not_executed`: the next attempt makes the call
+   * again, under the same effect key. Evidence overrides a withdrawn intent, but
+   * never a recorded outcome.
    */
   async resolve(effectKey: string, resolution: Resolution, by: By): Promise<Change> {
     if (!isEffectKey(effectKey)) {
-      return refuse('invalid', `${JSON.stringify(effectKey)} is no effect key: those are UUIDs.`);
+      return refuse(
+        'invalid',
+        `${JSON.stringify(effectKey)} is not an effect key: effect keys are UUIDs.`,
+      );
     }
     const { outcome } = (resolution ?? {}) as { outcome?: unknown };
     if (!isReconciliation(resolution) || outcome === 'unknown') {
       return refuse(
         'invalid',
-        "Tell { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, or { outcome: 'not_executed' }.",
+        "Use { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, or { outcome: 'not_executed' }.",
       );
     }
     return this.decide(
-      () => this.store.seeEffect(effectKey),
+      () => this.seen.effect(effectKey),
       `There is no foreign call with the effect key ${effectKey}.`,
       by,
       (seen, actor) => {
@@ -121,15 +124,15 @@ export class IdempotencyOperator {
   }
 
   /**
-   * Tells what became of an unknown key that has no foreign call in doubt, such
-   * as a plain handler whose process died.
+   * Resolves an unknown key that has no foreign call in doubt, such as one of a
+   * plain handler whose process died.
    */
   async resolveKey(id: string, resolution: KeyResolution, by: By): Promise<Change> {
     const { outcome } = resolution ?? {};
     if (outcome !== 'completed' && outcome !== 'retryable') {
       return refuse(
         'invalid',
-        "Tell { outcome: 'completed', answer: { status, body } } or { outcome: 'retryable' }.",
+        "Use { outcome: 'completed', answer: { status, body } } or { outcome: 'retryable' }.",
       );
     }
     const answer = resolution.outcome === 'completed' ? answerFrom(resolution.answer) : undefined;
@@ -150,8 +153,8 @@ export class IdempotencyOperator {
   }
 
   /**
-   * Has the jobs try again now, beyond their bounds: the completer an operation
-   * that it gave up, the reconciler a question that it stopped asking.
+   * Makes the jobs try again now, beyond their limits: the completer resumes an
+   * operation that it gave up, the reconciler asks again.
    */
   async retry(id: string, by: By): Promise<Change> {
     return this.decideKey(id, by, (seen, actor) => {
@@ -171,7 +174,7 @@ export class IdempotencyOperator {
           if (seen.phase !== null) return this.store.askAgain(seen, actor);
           return refuse(
             'nothing_to_ask',
-            `Key ${seen.id} has no foreign call that could be asked about. Find out what happened and use resolveKey().`,
+            `Key ${seen.id} has no foreign call to ask about. Find out what happened and use resolveKey().`,
           );
         default:
           if (seen.operation !== null) return this.store.resume(seen, actor);
@@ -196,13 +199,13 @@ export class IdempotencyOperator {
   }
 
   /**
-   * Ends the life of a key before its time. A finished one becomes a tombstone,
-   * which answers 410; an open one is closed with 408, as if nobody had come back.
+   * Expires a key early. A finished one becomes a tombstone, which answers 410;
+   * an open one is closed with 408, as if its client had not come back.
    */
   async expire(id: string, by: By): Promise<Change> {
     return this.decideKey(id, by, (seen, actor) => {
       if (seen.status === 'expired' || wasClosed(seen)) {
-        return refuse('expired', `Key ${seen.id} has been ended before its time already.`);
+        return refuse('expired', `Key ${seen.id} has already expired.`);
       }
       if (isFinished(seen)) return this.store.bury(seen, actor);
       if (seen.status === 'unknown') return unresolved(seen);
@@ -221,14 +224,14 @@ export class IdempotencyOperator {
 
   private decideKey(id: string, by: By, decide: Decide): Promise<Change> {
     return this.decide(
-      async () => (isId(id) ? this.store.seeKey(id) : undefined),
+      async () => (isId(id) ? this.seen.key(id) : undefined),
       `There is no key ${JSON.stringify(id)}.`,
       by,
       (seen, actor) => (seen.status === 'in_progress' ? running(seen) : decide(seen, actor)),
     );
   }
 
-  /** Looks, decides, writes; and looks again if something happened in between. */
+  /** Reads, decides and writes; and reads again if the key has changed in between. */
   private async decide(
     see: () => Promise<SeenForDecision | undefined>,
     missing: string,
@@ -250,6 +253,6 @@ export class IdempotencyOperator {
       if (written.after?.status === 'failed_retryable') this.maintenance.wake('completer');
       return { changed: true, id: seen.id, before: stateOf(seen), after: written.after };
     }
-    return refuse('changed_meanwhile', 'The key changed each time it was looked at. Try again.');
+    return refuse('changed_meanwhile', 'The key kept changing while this was decided. Try again.');
   }
 }

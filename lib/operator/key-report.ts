@@ -3,28 +3,28 @@ import type { KeyStatus } from '../schema/key-status.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import type { IdempotencyAudit } from '../schema/idempotency-audit.entity.js';
 
-/** Which keys to find. All of it must hold; with nothing given, every key is found. */
+/** Which keys to find. All conditions must hold; without any, every key is found. */
 export interface KeyQuery {
   status?: KeyStatus | readonly KeyStatus[];
   scope?: string;
   key?: string;
   /** The idempotency key of one foreign call. */
   effectKey?: string;
-  /** The one with this id. */
-  id?: string;
+  /** The key with this id, or those with these. */
+  id?: string | readonly string[];
   /** The pattern of its route, such as `/rides/:id/tips`. */
   route?: string;
   /** Reserved longer ago than this. */
   olderThan?: Duration;
-  /** Reserved less long ago than this. */
+  /** Reserved more recently than this. */
   youngerThan?: Duration;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string;
   /** @default 50, at most 1000 */
   limit?: number;
   /**
-   * After about how many keys to stop where no index helps: by status, route or
-   * age alone. A page may then have fewer keys, or none, and a `next`.
+   * After about how many keys to stop if no index helps: by status, route or age
+   * alone. A page may then have fewer keys, or none, and a `next`.
    * @default all of them
    */
   walk?: number;
@@ -42,7 +42,7 @@ export interface KeySummary {
   scope: string;
   endpoint: string;
   key: string;
-  /** What was asked for: the method, the pattern of the route, and the path without its query. */
+  /** The request: its method, the pattern of its route, and its path without the query. */
   method: string | null;
   route: string | null;
   path: string | null;
@@ -52,12 +52,12 @@ export interface KeySummary {
   /** Why the last attempt ended without a final answer, or what was decided since. */
   lastErrorCode: string | null;
   operation: string | null;
-  /** The foreign call whose outcome is not known: what `resolve()` takes. */
+  /** The foreign call in doubt, for `resolve()`. */
   inDoubt: { phase: string; effectKey: string; startedAt: Date } | null;
-  /** When an unknown outcome is looked into next. Null with status `unknown`: it is left to people. */
+  /** When a reconciler is asked next. Null with status `unknown`: it is left to people. */
   reconcileAfter: Date | null;
   reconcileAttempts: number;
-  /** When the completer may go on. Null with an operation that is not finished: it was given up. */
+  /** When the completer may resume. Null with an unfinished operation: it was given up. */
   resumeAfter: Date | null;
   /** How often workers have tried to complete the operation. */
   resumeAttempts: number;
@@ -90,10 +90,13 @@ export interface KeyReport extends KeySummary {
   answer: { status: number; headers: Record<string, string | string[]>; bytes: number } | null;
   phases: PhaseReport[];
   /** What people and machines decided about it. */
-  audit: Omit<IdempotencyAudit, 'keyId' | 'scope' | 'endpoint' | 'key'>[];
-  /** All of it in the order of time. */
+  audit: AuditEntry[];
+  /** All of this, in order of time. */
   timeline: TimelineEntry[];
 }
+
+/** What somebody decided about a key, or about a message that its request added. */
+export type AuditEntry = Omit<IdempotencyAudit, 'keyId' | 'scope' | 'endpoint' | 'key'>;
 
 export interface TimelineEntry {
   at: Date;
@@ -102,8 +105,8 @@ export interface TimelineEntry {
 }
 
 /**
- * What is known of a key's life, oldest first. Attempts leave a trace only in
- * what they recorded: the first, the last, and those that wrote a phase.
+ * The history of a key, oldest first. Only recorded attempts appear: the first,
+ * the last, and those that wrote a phase.
  */
 export function timelineOf(key: Omit<KeyReport, 'timeline'>): TimelineEntry[] {
   const entries: TimelineEntry[] = [{ at: key.createdAt, what: 'reserved', attempt: 1 }];

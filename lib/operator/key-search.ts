@@ -7,13 +7,13 @@ const MOST_KEYS = 1_000;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A query with everything decided; null is for "any". */
+/** A checked query; null is for "any". */
 export interface KeySearch {
   statuses: readonly KeyStatus[] | null;
   scope: string | null;
   key: string | null;
   effectKey: string | null;
-  id: string | null;
+  ids: readonly string[] | null;
   route: string | null;
   /** Milliseconds. */
   olderThan: number | null;
@@ -31,7 +31,7 @@ export function isEffectKey(effectKey: unknown): effectKey is string {
   return typeof effectKey === 'string' && UUID.test(effectKey);
 }
 
-/** Throws a TypeError that names the member which cannot be meant. */
+/** Throws a TypeError that names the invalid member. */
 export function searchOf(query: KeyQuery): KeySearch {
   const { status, scope, key, effectKey, id, route, olderThan, youngerThan, after, limit } = query;
   return {
@@ -40,7 +40,7 @@ export function searchOf(query: KeyQuery): KeySearch {
     key: key ?? null,
     effectKey:
       effectKey === undefined ? null : checked('effectKey', effectKey, isEffectKey, 'a UUID'),
-    id: id === undefined ? null : checked('id', id, isId, 'the id of a key'),
+    ids: id === undefined ? null : idsOf(id),
     route: route ?? null,
     olderThan: olderThan === undefined ? null : ageOf('olderThan', olderThan),
     youngerThan: youngerThan === undefined ? null : ageOf('youngerThan', youngerThan),
@@ -64,6 +64,11 @@ function statusesOf(status: KeyStatus | readonly KeyStatus[]): readonly KeyStatu
   return statuses.map((each) =>
     checked('status', each, isStatus, `one of ${KEY_STATUSES.join(', ')}`),
   );
+}
+
+function idsOf(id: string | readonly string[]): readonly string[] {
+  const ids = typeof id === 'string' ? [id] : id;
+  return ids.map((each) => checked('id', each, isId, 'the id of a key'));
 }
 
 function ageOf(member: string, duration: Duration): number {

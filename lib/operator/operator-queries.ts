@@ -3,13 +3,14 @@ import { Database } from '../postgres/database.js';
 import { isKey, NAME, nameParameters } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
+import { AuditQueries } from './audit-queries.js';
 import { timelineOf, type KeyPage, type KeyReport, type KeySummary } from './key-report.js';
 import type { KeySearch } from './key-search.js';
 
 /**
- * How many rows one statement walks over at most. There is no index on the
- * status (it would make every request more expensive), so a rare one is looked
- * for page by page, each well within the store's time-out.
+ * How many rows one statement walks over at most. There is no index on the status
+ * (it would make every request more expensive), so a rare one is searched for
+ * page by page, each well within the store's time-out.
  */
 const WALK = 20_000;
 
@@ -18,17 +19,18 @@ const WALK = 20_000;
 export class OperatorQueries {
   private readonly keys: string;
   private readonly phases: string;
-  private readonly audit: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly audit: AuditQueries,
+  ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
-    this.audit = database.table('idempotency_audit');
   }
 
   /** Up to `limit` keys after `after`, in the order of their ids. */
   async find(search: KeySearch): Promise<KeyPage> {
-    // By an index, in one go.
+    // Found by an index, in one statement.
     if (isIndexed(search)) return pageOf(await this.select(this.keys, search), search);
     const found: KeySummary[] = [];
     let { after } = search;
@@ -63,19 +65,13 @@ export class OperatorQueries {
        FROM ${this.phases} p WHERE ${isKey('p')} ORDER BY position`,
       nameParameters(key),
     );
-    const audit = await this.database.query<KeyReport['audit'][number]>(
-      `SELECT id, effect_key AS "effectKey", action, who, why, before, after, ${milliseconds('at')} AS at
-       FROM ${this.audit} WHERE scope = $1 AND key_id = $2 ORDER BY id`,
-      [key.scope, id],
-    );
     for (const phase of phases) withDates(phase, 'keyValidUntil', 'startedAt', 'finishedAt');
-    for (const entry of audit) withDates(entry, 'at');
-    const report = { ...summaryOf(key), phases, audit };
+    const report = { ...summaryOf(key), phases, audit: await this.audit.ofKey(key) };
     return { ...report, timeline: timelineOf(report) };
   }
 
   private async select(from: string, search: KeySearch): Promise<KeySummary[]> {
-    const { statuses, scope, key, effectKey, id, route, olderThan, youngerThan, after, limit } =
+    const { statuses, scope, key, effectKey, ids, route, olderThan, youngerThan, after, limit } =
       search;
     const rows = await this.database.query<SummaryRow>(
       `SELECT ${SUMMARY}
@@ -87,13 +83,13 @@ export class OperatorQueries {
            AND ($5::text[] IS NULL OR status = ANY ($5))
            AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
            AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
-           AND ($9::bigint IS NULL OR id = $9) AND ($10::text IS NULL OR route = $10)
+           AND ($9::bigint[] IS NULL OR id = ANY ($9)) AND ($10::text IS NULL OR route = $10)
          ORDER BY id
          LIMIT $8
        ) k
        LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
        ORDER BY k.id`,
-      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, id, route],
+      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route],
     );
     return rows.map(summaryOf);
   }
@@ -112,8 +108,8 @@ export class OperatorQueries {
   }
 }
 
-function isIndexed({ effectKey, id, scope, key }: KeySearch): boolean {
-  return effectKey !== null || id !== null || (scope !== null && key !== null);
+function isIndexed({ effectKey, ids, scope, key }: KeySearch): boolean {
+  return effectKey !== null || ids !== null || (scope !== null && key !== null);
 }
 
 function pageOf(keys: KeySummary[], { limit }: KeySearch): KeyPage {
@@ -150,7 +146,8 @@ export function summaryOf<Row extends SummaryRow>(
     'completedAt',
     'expiresAt',
   );
-  // A recorded answer is all there is to know, also where the end of a call could not be recorded.
+  // With a recorded answer nothing is in doubt, even if the outcome of a call could not be
+  // recorded.
   const doubtful =
     key.status !== 'completed' && phase !== null && effectKey !== null && startedAt !== null;
   return { ...key, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };

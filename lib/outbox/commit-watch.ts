@@ -2,7 +2,7 @@ import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm
 
 /**
  * Wakes the worker of this process when messages were committed. A NOTIFY inside
- * the transaction would reach all processes, and halve its throughput; this costs
+ * the transaction would reach all processes, but halve the throughput; this costs
  * nothing, and other processes poll.
  */
 export class CommitWatch implements EntitySubscriberInterface {
@@ -25,7 +25,7 @@ export class CommitWatch implements EntitySubscriberInterface {
   }
 
   afterTransactionCommit({ queryRunner }: { queryRunner: QueryRunner }): void {
-    // Told of the end of a savepoint too; the transaction around it is still open then.
+    // Also called at the end of a savepoint, while the transaction around it is still open.
     if (queryRunner.isTransactionActive) return;
     if (this.uncommitted.delete(queryRunner)) this.wake();
   }

@@ -2,19 +2,19 @@ import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
 import { outside } from '../telemetry/outside.js';
 import type { Delivery } from './delivery.js';
-import type { MessageLease, OutboxStore } from './outbox-store.js';
+import type { MessageLease, DeliveryStore } from './delivery-store.js';
 
 /** Two heartbeats may fail before a lease lapses. */
 const HEARTBEATS_PER_LEASE = 3;
 
-/** Keeps the messages that this process delivers: one statement per tick for all of them. */
+/** Renews the leases of the messages that this process delivers: one statement per tick for all. */
 export class DeliveryLeases {
   private readonly logger = new Logger('Outbox');
   private readonly held = new Set<Delivery>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly store: OutboxStore,
+    private readonly store: DeliveryStore,
     private readonly lease: number,
   ) {}
 
@@ -39,10 +39,10 @@ export class DeliveryLeases {
       const rows = deliveries.length > 0 ? await this.store.renew(deliveries, this.lease) : [];
       const lost = new Set(rows.map(nameOf));
       for (const delivery of deliveries) {
-        // One that has ended is told by the statement that records it.
+        // For a delivery that has ended, the statement that records it reports the loss.
         if (!lost.has(nameOf(delivery)) || !this.held.has(delivery) || delivery.ended) continue;
         this.logger.warn(
-          `Message ${delivery.id} for "${delivery.message.topic}" belongs to another worker by now; what this delivery still does is not noted.`,
+          `Message ${delivery.id} for "${delivery.message.topic}" belongs to another worker now; the outcome of this delivery is not recorded.`,
         );
         delivery.abandon('The lease of the message is lost.');
       }
@@ -54,7 +54,10 @@ export class DeliveryLeases {
   }
 }
 
-/** A message may be under way twice in one process, and only one of the deliveries has lost it. */
+/**
+ * A process may be delivering a message twice, and only one of the deliveries has
+ * lost its lease.
+ */
 function nameOf({ id, token }: MessageLease): string {
   return `${id} ${token}`;
 }

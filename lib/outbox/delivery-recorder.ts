@@ -5,16 +5,19 @@ import { Batcher } from '../postgres/batcher.js';
 import { persist } from '../postgres/retries.js';
 import type { Delivery, DeliveryOutcome } from './delivery.js';
 import { describeFailure, pauseAfter } from './failure.js';
-import type { MessageLease, OutboxStore } from './outbox-store.js';
+import type { MessageLease, DeliveryStore } from './delivery-store.js';
 
-/** Records how deliveries ended: gone, tried again after a pause, or a dead letter. */
+/**
+ * Records the outcome of deliveries: delivered, another delivery after a pause,
+ * or a dead letter.
+ */
 export class DeliveryRecorder {
   private readonly logger = new Logger('Outbox');
-  /** Bounded by what is under way; each item is two ids. */
+  /** Bounded by the number of deliveries; each item is two ids. */
   private readonly delivered: Batcher<MessageLease, boolean>;
 
   constructor(
-    private readonly store: OutboxStore,
+    private readonly store: DeliveryStore,
     private readonly maxAttempts: number,
     private readonly lease: number,
   ) {
@@ -44,15 +47,15 @@ export class DeliveryRecorder {
       if (ours && outcome.kind === 'delivered') {
         publish('outbox_delivered', () => delivery.described);
       }
-      // A second try may merely not find what the first one has done.
+      // A second try finds nothing if the first one succeeded.
       if (!ours && tries === 1) {
         this.logger.warn(
-          `Message ${delivery.id} for "${delivery.message.topic}" was claimed by another worker meanwhile; the end of this delivery is not noted.`,
+          `Message ${delivery.id} for "${delivery.message.topic}" was claimed by another worker meanwhile; the outcome of this delivery is not recorded.`,
         );
       }
     } catch (error) {
       this.logger.warn(
-        `The end of the delivery of message ${delivery.id} could not be noted, so it is delivered again: ${errorLine(error)}`,
+        `The outcome of the delivery of message ${delivery.id} could not be recorded, so it is delivered again: ${errorLine(error)}`,
       );
     }
   }

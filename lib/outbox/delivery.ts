@@ -1,22 +1,23 @@
 import { fromJson } from '../schema/json.js';
 import type { OfMessage } from '../telemetry/events.js';
-import type { MessageLease, StoredMessage } from './outbox-store.js';
+import type { MessageLease } from './delivery-store.js';
+import type { StoredMessage } from './message-statements.js';
 import type { DeliveredMessage, OutboxTransport } from './outbox-transport.js';
 
-/** How a delivery ended, as far as this process may say. */
+/** The outcome of a delivery, as far as this process may decide it. */
 export type DeliveryOutcome =
   | { kind: 'delivered' }
   | { kind: 'failed'; error: unknown }
-  /** The message is not ours any more, or is given back: nothing is to be noted. */
+  /** The lease is lost, or the message was given back: nothing is recorded. */
   | { kind: 'dropped' };
 
-/** One message on its way, from its claim to the note about its end. */
+/** One delivery of a message, from its claim to its recorded outcome. */
 export class Delivery implements MessageLease {
   readonly scope: string;
   readonly id: string;
   /** By performance.now(). */
   private readonly startedAt = performance.now();
-  /** The transport is through with it, or is not waited for; only the record of it is missing. */
+  /** The transport has ended, or is not waited for; only the outcome has to be recorded. */
   ended = false;
   private wasAbandoned = false;
   /** Its reason is an `OverdueError`, or why the delivery was dropped. */
@@ -30,7 +31,7 @@ export class Delivery implements MessageLease {
     this.id = message.id;
   }
 
-  /** What events tell of it. */
+  /** How events describe it. */
   get described(): OfMessage & { duration: number } {
     const { id, topic, attempts } = this.message;
     return { id, topic, attempt: attempts, duration: performance.now() - this.startedAt };
@@ -46,8 +47,8 @@ export class Delivery implements MessageLease {
   }
 
   /**
-   * Hands the message to the transport. One that takes longer than `maxRunTime`,
-   * or is dropped, is not waited for: it may never end.
+   * Hands the message to the transport. A delivery that takes longer than
+   * `maxRunTime`, or is dropped, is not waited for: it may never end.
    */
   async attempt(transport: OutboxTransport, maxRunTime: number): Promise<DeliveryOutcome> {
     const { signal } = this.stop;
@@ -95,7 +96,7 @@ async function deliver(transport: OutboxTransport, message: DeliveredMessage): P
   await transport.deliver(message);
 }
 
-/** A promise that rejects with the reason of an abort, until it is forgotten. */
+/** A promise that rejects with the reason of an abort, and a function that removes its listener. */
 function whenAborted(signal: AbortSignal): { promise: Promise<never>; forget: () => void } {
   let fail!: () => void;
   const promise = new Promise<never>((_, reject) => {
@@ -103,6 +104,6 @@ function whenAborted(signal: AbortSignal): { promise: Promise<never>; forget: ()
   });
   if (signal.aborted) fail();
   else signal.addEventListener('abort', fail, { once: true });
-  // A listener that stays would keep the delivery and its message alive with the signal.
+  // A listener that is not removed would keep the delivery and its message in memory.
   return { promise, forget: () => signal.removeEventListener('abort', fail) };
 }

@@ -8,8 +8,8 @@ export interface MicroserviceClient {
 
 /**
  * Hands messages to a Nest microservice: the topic is the pattern, and the
- * message counts as delivered when the other side has answered. `emit()` would
- * not do: it is content as soon as the bytes have left, and they may be lost.
+ * message counts as delivered when the other side has answered. It does not use
+ * `emit()`, which ends as soon as the bytes were sent, although they may be lost.
  *
  * @param topics what goes there; without it, all that no handler of this process takes
  */
@@ -24,7 +24,7 @@ export function microserviceTransport(
       await lastValueFrom(answer.pipe(takeUntil(fromEvent(signal, 'abort'))), {
         defaultValue: undefined,
       });
-      // An answer that was not waited for is none.
+      // An empty answer is not a delivery.
       signal.throwIfAborted();
     },
   };

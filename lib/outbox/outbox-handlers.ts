@@ -12,8 +12,8 @@ const TOPIC = Symbol('nestjs-atomic-idempotency:outbox-topic');
 export type OutboxHandlerMethod = (message: DeliveredMessage<never>) => unknown;
 
 /**
- * Marks a provider's method as the handler of a topic. It may get a message
- * more than once (its worker died before it could note the delivery), always
+ * Makes a provider's method the handler of a topic. It may get a message more
+ * than once (if its worker died before it could record the delivery), always
  * under the same id.
  */
 export function OutboxHandler(
@@ -45,7 +45,9 @@ export class OutboxHandlers {
     for (const { mark, call, where } of decoratedMethods(this.discovery, this.scanner, TOPIC)) {
       const decorator = `@OutboxHandler(${JSON.stringify(mark)}) of ${where}`;
       if (typeof mark !== 'string' || mark === '') {
-        throw new IdempotencyConfigurationError(`${decorator}: name the topic with a text.`);
+        throw new IdempotencyConfigurationError(
+          `${decorator}: the topic has to be a non-empty string.`,
+        );
       }
       if (elsewhere.includes(mark)) {
         throw new IdempotencyConfigurationError(
@@ -55,7 +57,7 @@ export class OutboxHandlers {
       if (this.handlers.has(mark)) {
         throw new IdempotencyConfigurationError(
           `${decorator}: another method handles this topic already. ` +
-            'A message is delivered once for all; if two things are to happen, add two messages.',
+            'A message has one handler; if two things are to happen, add two messages.',
         );
       }
       this.handlers.set(mark, call);
@@ -75,7 +77,7 @@ export class OutboxHandlers {
       withoutPhases: { kind: 'message', name: `@OutboxHandler('${message.topic}')` },
     } as const;
     const result = requestContext.surround(surroundings, () => handler(message));
-    // Nobody else would subscribe to it, and nothing would happen.
+    // A cold observable does nothing until somebody subscribes.
     await (isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result);
   }
 }

@@ -1,7 +1,7 @@
 import type { OutboxHandlers } from './outbox-handlers.js';
 import type { DeliveredMessage, OutboxTransport } from './outbox-transport.js';
 
-/** Who delivers what: a handler of this process its topic, the transport the others. */
+/** Who delivers a message: the handler of its topic in this process, or the transport. */
 export class OutboxRoutes implements OutboxTransport {
   constructor(
     private readonly handlers: OutboxHandlers,

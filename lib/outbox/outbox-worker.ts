@@ -7,14 +7,15 @@ import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { Delivery, type DeliveryOutcome } from './delivery.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryRecorder } from './delivery-recorder.js';
-import type { OutboxStore, StoredMessage } from './outbox-store.js';
+import type { DeliveryStore } from './delivery-store.js';
+import type { StoredMessage } from './message-statements.js';
 import type { OutboxSettings } from './outbox.settings.js';
 import type { OutboxTransport } from './outbox-transport.js';
 import { UnhandledTopics } from './unhandled-topics.js';
 
 /**
- * Claims messages and delivers them side by side, at least once, each under its
- * own id. A slow one keeps its place, and the others go on.
+ * Claims messages and delivers them concurrently, at least once, each under its
+ * own id. A slow delivery does not hold up the others.
  */
 export class OutboxWorker implements Work {
   private readonly logger = new Logger('Outbox');
@@ -22,13 +23,13 @@ export class OutboxWorker implements Work {
   private readonly recorder: DeliveryRecorder;
   private readonly unhandled: UnhandledTopics;
   private readonly underWay = new Map<Delivery, Promise<void>>();
-  /** The last claim found as much as it asked for. */
+  /** The last claim was full. */
   private more = false;
   private closed = false;
 
-  /** @param wake asks for another run, because there is room and maybe work */
+  /** @param wake asks for another run, because there is capacity and perhaps work */
   constructor(
-    private readonly store: OutboxStore,
+    private readonly store: DeliveryStore,
     private readonly transport: OutboxTransport,
     private readonly settings: Omit<OutboxSettings, 'transport'>,
     private readonly wake: () => void,
@@ -38,7 +39,7 @@ export class OutboxWorker implements Work {
     this.unhandled = new UnhandledTopics(store);
   }
 
-  /** Begins as many deliveries as there is room for among `most`, and does not wait for them. */
+  /** Begins deliveries until `most` are running, and does not wait for them. */
   async run(most: number): Promise<number> {
     const { topics } = this.transport;
     await this.unhandled.report(topics);
@@ -54,12 +55,12 @@ export class OutboxWorker implements Work {
     return deliveries.length;
   }
 
-  /** Resolves when all that was begun so far has ended. */
+  /** Resolves when everything begun so far has ended. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay.values());
   }
 
-  /** Lets deliveries finish for so long, then gives the messages back that are left. */
+  /** Waits this long for deliveries to finish, then gives back the remaining messages. */
   async close(timeout: number): Promise<void> {
     this.closed = true;
     let timer: NodeJS.Timeout | undefined;
@@ -89,7 +90,7 @@ export class OutboxWorker implements Work {
     try {
       messages = await this.store.claim(topics, token, this.settings.lease, room);
     } catch (error) {
-      // The claim may have happened, or still happen, and only its reply is missing.
+      // The claim may have happened, or may still happen: only its reply is missing.
       if (error instanceof StoreUnavailableError && error.late) {
         void error.late.then(() => this.store.releaseClaim(token)).catch(() => undefined);
       }
@@ -105,7 +106,7 @@ export class OutboxWorker implements Work {
     } finally {
       this.leases.drop(delivery);
       this.underWay.delete(delivery);
-      // The next message of its ordering key may come now.
+      // The next message of its ordering key can be delivered now.
       if (this.more || delivery.message.orderingKey !== null) this.wake();
     }
   }
@@ -118,8 +119,8 @@ export class OutboxWorker implements Work {
         () => delivery.attempt(this.transport, maxRunTime),
       );
     }
-    // A message that kills its workers never gets to fail: it has to be stopped here.
-    const error = `Delivery ${maxAttempts} of at most ${maxAttempts} came to no end: its process died or stood still.`;
+    // If a message kills its workers, no failure is ever recorded: it has to be stopped here.
+    const error = `Delivery ${maxAttempts} of at most ${maxAttempts} did not end: its process died or hung.`;
     return { kind: 'failed', error };
   }
 }

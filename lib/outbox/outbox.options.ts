@@ -2,7 +2,7 @@ import type { Duration } from '../policy/duration.js';
 import type { Names } from '../policy/unknown-names.js';
 import type { OutboxTransport } from './outbox-transport.js';
 
-/** How messages are delivered. How often is looked for them: `maintenance.outbox`. */
+/** How messages are delivered. `maintenance.outbox` says how often the worker looks for them. */
 export interface OutboxOptions {
   /**
    * Takes the messages that no `@OutboxHandler()` of this process takes, such as
@@ -13,22 +13,23 @@ export interface OutboxOptions {
 
   /**
    * How often a delivery is tried before the message is a dead letter. The pauses
-   * double from one second up to a quarter of an hour: twenty attempts bear an
+   * double from one second up to a quarter of an hour: twenty attempts cover an
    * outage of about two and a half hours.
    * @default 20
    */
   maxAttempts?: number;
 
   /**
-   * How long a message belongs to a process that gives no sign of life. Heartbeats
-   * renew it, so it bounds the wait after a crash and not the length of a delivery.
+   * How long a message stays with a process that sends no heartbeats. Heartbeats
+   * renew it, so it bounds the wait after a crash and not the length of a
+   * delivery.
    * @default '30s'
    */
   lease?: Duration;
 
   /**
-   * How long a delivery may take. One that hangs would keep its place among
-   * those that are under way; past this time it has failed.
+   * How long a delivery may take. A delivery that takes longer has failed;
+   * otherwise one that hangs would occupy the worker.
    * @default '5m'
    */
   maxRunTime?: Duration;

@@ -13,7 +13,7 @@ export interface OutboxSettings {
   maxRunTime: number;
 }
 
-/** Heartbeats come three times a lease; below this they would be a load of their own. */
+/** There are three heartbeats per lease; below this they would load the database. */
 const SHORTEST_LEASE = 100;
 
 export function resolveOutbox(where: string, options: OutboxOptions = {}): OutboxSettings {

@@ -5,23 +5,30 @@ import { fromJson, toJson } from '../schema/json.js';
 import { requestContext } from '../phases/request-context.js';
 import { currentTraceparent } from '../telemetry/tracing.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
+import { actorOf, type By } from '../resolution/operator-result.js';
 import type { CommitWatch } from './commit-watch.js';
+import type { DeadLetterStore } from './dead-letter-store.js';
 import type { OutboxStore } from './outbox-store.js';
 
 export interface OutboxMessageOptions {
   /**
-   * Messages with the same one are delivered one after another, in the order in
-   * which they were committed; transactions that add for the same one take turns.
-   * One that fails, or is delayed, holds back those behind it, and no others.
+   * Messages with the same ordering key are delivered one after another, in the
+   * order in which they were committed; transactions that add for the same key
+   * wait for each other. A message that fails, or is delayed, holds back those
+   * behind it, and no others.
    */
   orderingKey?: string;
-  /** Not before this time has passed. */
+  /** The message is not delivered before this time has passed. */
   delay?: Duration;
 }
 
 /** A message that is not delivered any more until somebody requeues it. */
 export interface DeadLetter {
+  /** The scope of the request that added it; empty outside a request. */
+  scope: string;
   id: string;
+  /** The key of that request, for `IdempotencyOperator.inspect()`; the key may be gone by now. */
+  keyId: string | undefined;
   topic: string;
   payload: unknown;
   orderingKey: string | undefined;
@@ -32,27 +39,36 @@ export interface DeadLetter {
   deadAt: Date;
 }
 
-/** Longer ones do not fit into the index that finds the first message of a key. */
+/** Which dead letters to find. All of it must hold; with nothing given, every one is found. */
+export interface DeadLetterQuery {
+  topic?: string;
+  ids?: readonly string[];
+  /** @default 100 */
+  limit?: number;
+}
+
+/** Longer ordering keys do not fit into the index that finds the first message of a key. */
 const LONGEST_ORDERING_KEY = 1_000;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Messages that leave exactly if your transaction commits. Add them in a local
- * phase or in any other TypeORM transaction; `@OutboxHandler(topic)` methods get
- * them afterwards, at least once.
+ * Messages that are sent if, and only if, your transaction commits. Add them in a
+ * local phase or in any other TypeORM transaction; `@OutboxHandler(topic)`
+ * methods get them afterwards, at least once.
  */
 export class Outbox {
   constructor(
     private readonly dataSource: DataSource,
     private readonly store: OutboxStore,
+    private readonly letters: DeadLetterStore,
     private readonly commits: CommitWatch,
     private readonly wake: () => void,
   ) {}
 
   /**
    * @param payload JSON, at most 1 MiB
-   * @returns the message's id, under which all its deliveries happen
+   * @returns the message's id, the same in all its deliveries
    */
   async add(
     tx: EntityManager,
@@ -61,19 +77,22 @@ export class Outbox {
     options: OutboxMessageOptions = {},
   ): Promise<string> {
     if (typeof topic !== 'string' || topic === '') {
-      // Not shown: a payload in its place, by mistake, is not for the logs.
+      // The value is not shown: it may be a payload, passed by mistake.
       throw new PhaseUsageError(
-        `A message was added with ${topic === '' ? 'an empty text' : `a value of type ${typeof topic}`} as its topic: name its topic with a text, and pass the payload after it.`,
+        `A message was added with ${topic === '' ? 'an empty string' : `a value of type ${typeof topic}`} as its topic. Pass a non-empty string as the topic, and the payload after it.`,
       );
     }
     const what = `A message for ${JSON.stringify(topic)}`;
     const queryRunner = this.transactionOf(tx, what);
     const id = randomUUID();
-    // Before the statement: a transaction that ends meanwhile wakes for nothing at worst.
+    // Before the statement: if the transaction ends meanwhile, the worker is woken once for
+    // nothing.
     this.commits.expect(queryRunner);
+    const attempt = requestContext.current?.attempt;
     await this.store.add(tx, {
-      scope: requestContext.current?.attempt?.scope ?? '',
+      scope: attempt?.scope ?? '',
       id,
+      keyId: attempt?.id,
       topic,
       payload: toJson(payload, `The payload of a message for "${topic}"`),
       orderingKey: orderingKeyOf(options, what),
@@ -83,11 +102,16 @@ export class Outbox {
     return id;
   }
 
-  /** Messages whose deliveries failed too often, those that died first first. */
-  async deadLetters(find: { topic?: string; limit?: number } = {}): Promise<DeadLetter[]> {
-    const letters = await this.store.deadLetters(find.topic ?? null, find.limit ?? 100);
+  /** Messages whose deliveries failed too often, in the order in which they were given up. */
+  async deadLetters(find: DeadLetterQuery = {}): Promise<DeadLetter[]> {
+    const { topic = null, ids, limit = 100 } = find;
+    // Only a UUID can be the id of a message; PostgreSQL would refuse anything else.
+    const uuids = ids ? ids.filter((id) => UUID.test(id)) : null;
+    const letters = await this.letters.find(topic, uuids, limit);
     return letters.map((letter) => ({
+      scope: letter.scope,
       id: letter.id,
+      keyId: letter.keyId ?? undefined,
       topic: letter.topic,
       payload: fromJson(letter.payload ?? undefined),
       orderingKey: letter.orderingKey ?? undefined,
@@ -101,10 +125,19 @@ export class Outbox {
   /**
    * Gives a dead letter another round of deliveries, under the same id, at the
    * end of its ordering key. False where there is no dead letter with this id.
+   *
+   * @param by who decided it, and why: both go into the audit
    */
-  async requeue(id: string): Promise<boolean> {
+  async requeue(id: string, by: Omit<Exclude<By, string>, 'seen'> | string): Promise<boolean> {
+    const actor = actorOf(by);
+    if (!actor) {
+      throw new PhaseUsageError(
+        "outbox.requeue() was not told who decides it, and the audit needs a name. Use requeue(id, 'a name') or requeue(id, { who, why }).",
+      );
+    }
     if (!UUID.test(id)) return false;
-    const requeued = await this.store.requeue(id);
+    const scope = await this.letters.scopeOf(id);
+    const requeued = scope !== undefined && (await this.letters.requeue({ scope, id }, actor));
     if (requeued) this.wake();
     return requeued;
   }
@@ -112,13 +145,13 @@ export class Outbox {
   private transactionOf(tx: EntityManager, what: string): QueryRunner {
     if (tx.connection !== this.dataSource) {
       throw new PhaseUsageError(
-        `${what} was added to another data source than the one of the IdempotencyModule, where no worker would find it. ` +
+        `${what} was added to a data source other than that of the IdempotencyModule, where no worker would find it. ` +
           'Use a transaction of the data source that the module is configured with.',
       );
     }
     if (!tx.queryRunner?.isTransactionActive) {
       throw new PhaseUsageError(
-        `${what} was added without a transaction, so it could be sent although the work it tells of fails. ` +
+        `${what} was added without a transaction, so it could be sent although the work it reports fails. ` +
           'Pass the tx of a local phase, or the manager of dataSource.transaction().',
       );
     }
@@ -131,7 +164,7 @@ function orderingKeyOf({ orderingKey }: OutboxMessageOptions, what: string): str
   const text: unknown = orderingKey;
   if (typeof text !== 'string' || text === '' || Buffer.byteLength(text) > LONGEST_ORDERING_KEY) {
     throw new PhaseUsageError(
-      `${what} has an orderingKey that is no text of 1 to ${LONGEST_ORDERING_KEY} bytes. ` +
+      `${what} has an orderingKey that is not a string of 1 to ${LONGEST_ORDERING_KEY} bytes. ` +
         'Use the id of what the messages are about, or leave it out.',
     );
   }

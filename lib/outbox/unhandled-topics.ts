@@ -1,13 +1,13 @@
 import { Logger } from '@nestjs/common';
 import { ReportedOnce } from '../telemetry/reported-once.js';
-import type { OutboxStore } from './outbox-store.js';
+import type { DeliveryStore } from './delivery-store.js';
 
-/** How long a message may wait before it is pointed out, and how often is looked. */
+/** How long a message may wait before it is reported, and how often this is checked. */
 const PATIENCE = 60_000;
 
 /**
- * Points out messages that nobody delivers: their handler was renamed or
- * removed, or runs in a process that is down. They are kept.
+ * Reports messages that nobody delivers: their handler was renamed or removed, or
+ * runs in a process that is down. They are kept.
  */
 export class UnhandledTopics {
   private readonly logger = new Logger('Outbox');
@@ -15,7 +15,7 @@ export class UnhandledTopics {
   private lookedAt = performance.now();
 
   constructor(
-    private readonly store: OutboxStore,
+    private readonly store: DeliveryStore,
     private readonly patience = PATIENCE,
   ) {}
 

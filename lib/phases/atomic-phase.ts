@@ -22,14 +22,14 @@ export interface CurrentAttempt {
   attempt: number;
   /** The last finished phase. */
   recoveryPoint: string;
-  /** Fires when the lease is lost: whatever this attempt still does is not kept. */
+  /** Aborts when the lease is lost: what this attempt does after that is not kept. */
   signal: AbortSignal;
 }
 
 /**
  * Divides the work of an idempotent handler into phases, each of which happens
- * once per key, whatever dies in between. Inject it anywhere; it finds the
- * request it works for by itself.
+ * once per key, whatever crashes in between. Inject it anywhere; it finds the
+ * current request by itself.
  *
  * On a route where keys are optional, a request without one runs its phases
  * without recording them, with a random effect key.
@@ -41,13 +41,14 @@ export class AtomicPhase {
   ) {}
 
   /**
-   * A phase in this database: what `work` writes through `tx`, its result and
-   * the recovery point commit together. On a resume, a finished phase returns
-   * its recorded result and `work` does not run.
+   * A phase in this database: what `work` writes through `tx`, its result and the
+   * recovery point commit together. On a resume, a finished phase returns its
+   * recorded result and `work` does not run.
    *
    * `work` may run more than once before it commits (conflicts are retried, and
-   * lost connections up to twice), so it must act through `tx` only. The transaction
-   * is the phase's own: inside another one of the same request, a phase is refused.
+   * lost connections up to twice), so it must act through `tx` only. The phase
+   * has its own transaction: inside another transaction of the same request, a
+   * phase is refused.
    */
   async local<T>(
     recoveryPoint: string,
@@ -118,7 +119,7 @@ export class AtomicPhase {
       return result;
     } catch (error) {
       if (error instanceof StoreUnavailableError) {
-        // Whether it was committed is not known. A resume finds out, so there must be one.
+        // It is not known whether it was committed. A resume finds out, so there must be one.
         journal.stopAt(name, 'not_recorded');
         if (attempt) attempt.doubt = { phase: name, repeatable: true };
       }
@@ -128,9 +129,9 @@ export class AtomicPhase {
 
   private context(recoveryPoint: string): RequestContext {
     const context = requestContext.current;
-    // Timers and floating promises keep the context of a handler that is long through.
+    // Timers and floating promises keep the context of a handler that has long ended.
     if (!context || context.journal.closed) throw outsideAnyHandler(recoveryPoint);
-    // The transaction of a phase that is running is no mistake; the journal refuses this one.
+    // The transaction of a running phase is not a mistake; the journal refuses this phase.
     if (!context.journal.busy && this.watch.isInside) {
       throw insideOpenTransaction(recoveryPoint, context.route);
     }
@@ -138,7 +139,10 @@ export class AtomicPhase {
   }
 }
 
-/** The guard looks away from the library's own work; it looks again in what the phase runs of the user's. */
+/**
+ * The guard ignores the library's own work, and watches the application's code
+ * inside the phase.
+ */
 function unguarded<T>(context: RequestContext, work: () => T): T {
   return requestContext.run({ ...context, unguarded: true }, work);
 }

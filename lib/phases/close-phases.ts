@@ -1,9 +1,9 @@
 import type { RequestContext } from './request-context.js';
 
 /**
- * Waits for a phase that nobody awaited, lets none start any more, and notes a
- * doubt of an earlier attempt that this one did not come to: it may not be
- * forgotten by an end that took another way.
+ * Waits for a phase that nobody awaited, lets no further one start, and marks the
+ * attempt as in doubt if an earlier attempt left a phase in doubt that this one
+ * did not reach: its doubt must not be forgotten.
  */
 export function closePhases(context: RequestContext): Promise<void> | undefined {
   const running = context.journal.close();

@@ -3,7 +3,7 @@ import type { QueryRunner } from 'typeorm';
 import { errorLine } from '../telemetry/error-line.js';
 import { errorCode } from '../postgres/database-errors.js';
 
-/** Where the server itself ends a connection because of a setting, and what to do about it. */
+/** The settings because of which the server ends a connection, and the cure for each. */
 const CURES: Readonly<Record<string, string>> = {
   '25P03':
     "idle_in_transaction_session_timeout is shorter than the time that the phase's work lets pass between two statements. " +
@@ -16,9 +16,9 @@ const CURES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Hears why the server ends the connection of a transaction. It says so when no
- * statement is under way, so the next statement only learns that there is no
- * connection any more.
+ * Notices why the server ends the connection of a transaction. The server says so
+ * while no statement runs, so the next statement only learns that the connection
+ * is lost.
  */
 export class ConnectionWatch {
   private reason: Error | undefined;
@@ -43,13 +43,13 @@ export class ConnectionWatch {
     return `${errorLine(serversWords(reason))}${cure === undefined ? '' : `. The server's ${cure}`}`;
   }
 
-  /** The first one: what follows only says that the connection is gone. */
+  /** Only the first error: later ones merely say that the connection is lost. */
   private readonly onError = (error: Error): void => {
     this.reason ??= error;
   };
 }
 
-/** The error of the driver, below those of TypeORM and of the store. */
+/** The error of the driver, which is the cause of those of TypeORM and the store. */
 function serversWords(error: unknown): unknown {
   let at = error as { driverError?: unknown; cause?: unknown };
   for (let depth = 0; depth < 5; depth++) {

@@ -13,7 +13,10 @@ interface OutgoingRequest {
   destroy?(error: Error): void;
 }
 
-/** The first one is missing before Node 22.12; then the second one tells, when the request is on its way. */
+/**
+ * The first one does not exist before Node 22.12; then the second one reports the
+ * request when it has been sent.
+ */
 const CHANNELS = [
   'http.client.request.created',
   'http.client.request.start',
@@ -21,9 +24,9 @@ const CHANNELS = [
 ];
 
 /**
- * Watches the requests that idempotent handlers send, and points out those that
- * a resume would repeat or forget: inside a phase's transaction, beside another
- * one in a foreign call, or outside any phase.
+ * Watches the requests that idempotent handlers send, and reports those that a
+ * resume would repeat or forget: inside a phase's transaction, beside another one
+ * in a foreign call, or outside any phase.
  */
 export class ForeignCallGuard {
   private readonly seen = new WeakSet<OutgoingRequest>();
@@ -49,13 +52,13 @@ export class ForeignCallGuard {
     const mistake = mistakeOf(context, method, host);
     if (mistake === undefined) return;
     const error = this.guard.report(context, mistake);
-    // A subscriber cannot throw into the code that sends; it can end the request.
+    // A subscriber cannot throw into the sending code; it can end the request.
     if (error) (request.onError ?? request.destroy)?.call(request, error);
   };
 }
 
 function mistakeOf({ phase }: RequestContext, method: string, host: string): Mistake | undefined {
-  // The way through a proxy; the request that takes it is seen as well.
+  // A tunnel through a proxy; the request inside it is seen as well.
   if (method === 'CONNECT') return undefined;
   const sent = `sent a ${method} request to ${host}`;
   if (phase?.queryRunner) {

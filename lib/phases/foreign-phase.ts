@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Duration } from '../policy/duration.js';
 import type { InDoubt } from '../schema/phase-record.js';
 
-/** What a foreign call is made with. */
+/** The argument of a foreign call. */
 export interface ForeignEffect {
   /** The effect key: pass it to the other system as its idempotency key. */
   idempotencyKey: string;
@@ -10,7 +10,7 @@ export interface ForeignEffect {
   request: unknown;
   /** 1 for the first run, +1 for each takeover. */
   attempt: number;
-  /** Fires when the lease is lost: whatever the call returns then is not kept. */
+  /** Aborts when the lease is lost: what the call returns after that is not kept. */
   signal: AbortSignal;
 }
 
@@ -18,13 +18,13 @@ export interface ForeignEffect {
 export interface ForeignPhase<R, T = R> {
   /**
    * Makes the call, outside any transaction. A returned value is its result; an
-   * HttpException below 500 is a definite no of the other system; any other
-   * error leaves the outcome in doubt. So do 408, 425 and 429, which say "later"
-   * and not "no".
+   * HttpException below 500 is a definite rejection by the other system; any
+   * other error leaves the call in doubt. So do 408, 425 and 429, which say
+   * "later" and not "no".
    *
-   * A resume throws such a no again, with the same status, response, name and
-   * message but of class HttpException: code that catches it should look at
-   * these and not at the class.
+   * A resume throws the rejection again, with the same status, response, name and
+   * message but of class HttpException: code that catches it should check these
+   * and not the class.
    */
   call: (effect: ForeignEffect) => Promise<R>;
 
@@ -42,7 +42,10 @@ export interface ForeignPhase<R, T = R> {
    */
   inDoubt?: InDoubt;
 
-  /** How long the other system remembers the effect key; after that, 'repeat' becomes 'stop'. */
+  /**
+   * How long the other system remembers the effect key; after that, `'repeat'`
+   * acts as `'stop'`.
+   */
   keyValidFor?: Duration;
 
   /**

@@ -38,12 +38,13 @@ export interface ForeignRunTools {
 /**
  * One foreign phase in one attempt: intent, call, outcome. Nothing foreign
  * happens inside a transaction, and nothing happens before its intent is
- * committed, so whatever dies in between, the intent tells of the doubt.
+ * committed, so after a crash at any point, the intent shows that the call is in
+ * doubt.
  */
 export class ForeignRun<R, T> {
   private static readonly logger = new Logger('AtomicPhase');
   private readonly effectKey: string;
-  /** It is certain that no earlier attempt's call took effect. */
+  /** No earlier attempt's call took effect, for certain. */
   private cleared = false;
   /** When the call was made, on the database's clock; of several, the last one. */
   private startedAt: Date | undefined;
@@ -81,7 +82,10 @@ export class ForeignRun<R, T> {
     return this.record(known.result);
   }
 
-  /** An earlier attempt left a doubt: what is known of it now? Undefined: make the call (again). */
+  /**
+   * An earlier attempt left the call in doubt: what is known about it now?
+   * Undefined: make the call (again).
+   */
   private async clearUp(): Promise<{ result: R } | undefined> {
     const { inDoubt = 'stop' } = this.phase;
     if (inDoubt === 'repeat' && !this.earlier?.keyForgotten) return undefined;
@@ -102,8 +106,8 @@ export class ForeignRun<R, T> {
     const sent = performance.now();
     await this.commitIntent(attempt);
     await this.reach('after_intent');
-    // A process that stood still meanwhile may have lost the key, and somebody may
-    // have been told that this call was never made. So it asks once more.
+    // A process that stalled meanwhile may have lost the key, and somebody may have been told that
+    // this call was never made. So it checks again.
     if (performance.now() - sent >= attempt.lease) await this.commitIntent(attempt);
   }
 
@@ -173,7 +177,7 @@ export class ForeignRun<R, T> {
     return { name: `call ${name}`, kind: 'client', attributes };
   }
 
-  /** The call threw: a definite no, certainly nothing, found out after all, or in doubt. */
+  /** The call threw: it was rejected, certainly not executed, reconciled, or is in doubt. */
   private async assess(error: unknown): Promise<{ result: R }> {
     if (this.isFresh() && this.neverExecuted(error)) {
       await this.end('withdrawn');
@@ -196,7 +200,10 @@ export class ForeignRun<R, T> {
     throw this.doubt(inDoubt === 'repeat', error);
   }
 
-  /** A no that cannot be stored would not be there for a resume, which then would ask again. */
+  /**
+   * A rejection that cannot be stored would be missing on a resume, which would
+   * then call again.
+   */
   private rejection(error: HttpException): string | undefined {
     try {
       return rejectionOf(error, `The exception that ended phase "${this.place.name}"`);
@@ -205,7 +212,7 @@ export class ForeignRun<R, T> {
     }
   }
 
-  /** A definite no: a resume throws it again, without asking. */
+  /** A definite rejection: a resume throws it again, without calling. */
   private async reject(error: HttpException): Promise<HttpException> {
     await this.end('rejected', this.rejection(error));
     return error;
@@ -242,8 +249,8 @@ export class ForeignRun<R, T> {
       if (this.place.attempt) this.place.attempt.recoveryPoint = this.place.name;
       return fromJson(json);
     } catch (error) {
-      // The other system has acted, and nobody wrote it down. Where somebody has
-      // found out what it did, a retry needs not ask again.
+      // The other system has acted, and it was not recorded. If the outcome has been found out, a
+      // retry need not ask again.
       const repeatable = this.phase.inDoubt === 'repeat' || this.earlier?.state === 'reconciled';
       throw this.doubt(repeatable, error);
     }
@@ -272,7 +279,7 @@ export class ForeignRun<R, T> {
     }
   }
 
-  /** The error to throw, after the attempt was marked. */
+  /** Marks the attempt and returns the error to throw. */
   private doubt(repeatable: boolean, error?: unknown): unknown {
     const { attempt, name } = this.place;
     this.stop('in_doubt');

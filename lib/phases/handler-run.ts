@@ -4,9 +4,12 @@ import { HandlerEnd } from '../response/handler-end.js';
 import { closePhases } from './close-phases.js';
 import { requestContext, type RequestContext } from './request-context.js';
 
-/** One run of a handler, with the interceptors between ours and the handler, in its request context. */
+/**
+ * One run of a handler and of the interceptors between the library's and the
+ * handler, in its request context.
+ */
 export class HandlerRun {
-  /** Nothing of the request is at work any more. */
+  /** Nothing of the request is running any more. */
   readonly end = new HandlerEnd();
 
   constructor(private readonly context: RequestContext) {}
@@ -15,7 +18,7 @@ export class HandlerRun {
    * Unsubscribing does not reach the handler: a client that leaves must not stop
    * work that is half done.
    *
-   * @param leftToWorker what Nest gets where the handler leaves its operation to a worker
+   * @param leftToWorker what Nest gets if the handler leaves its operation to a worker
    */
   start(next: CallHandler, leftToWorker?: () => Observable<unknown>): Observable<unknown> {
     const { attempt } = this.context;
@@ -33,7 +36,7 @@ export class HandlerRun {
           },
         });
         if (!attempt || !leftToWorker) return;
-        // There is neither a value nor an error then, for interceptors or filters to deal with.
+        // Then there is neither a value nor an error for interceptors or filters.
         attempt.onLeftToWorker = () => {
           running.unsubscribe();
           this.ended();
@@ -68,9 +71,9 @@ export class HandlerRun {
   }
 
   /**
-   * The chain is through, the work may not be: an interceptor gave up waiting for
-   * the handler (a time-out), or a phase was not awaited. As long as it goes on,
-   * the key stays taken; a retry would run beside it.
+   * The chain has ended, but the work may continue: an interceptor stopped
+   * waiting for the handler (a time-out), or a phase was not awaited. Until it
+   * ends, the attempt keeps the key; otherwise a retry would run concurrently.
    */
   private untilIdle(): Promise<void> | undefined {
     const handler = this.context.attempt?.handler;

@@ -9,7 +9,7 @@ import { requestContext } from './request-context.js';
 import type { TransactionWatch } from './transaction-watch.js';
 import type { UsageGuard } from './usage-guard.js';
 
-/** Prepares the runs of handlers: their request contexts, and what must not surround them. */
+/** Prepares the runs of handlers: their request contexts, and the check for open transactions. */
 export class HandlerRunner {
   constructor(
     private readonly guard: UsageGuard,
@@ -18,7 +18,7 @@ export class HandlerRunner {
 
   /**
    * Each phase would refuse to run inside a transaction of the request. This is
-   * said before the key is reserved, which needs a connection.
+   * checked before the key is reserved, which needs a connection.
    *
    * @param route controller and method, for messages
    */
@@ -26,7 +26,7 @@ export class HandlerRunner {
     if (phased && this.transactions.isInside) throw aroundPhasedRoute(route);
   }
 
-  /** @param attempt undefined where the request came without a key, and needs none */
+  /** @param attempt undefined if the request has no key, and needs none */
   prepare(route: string, { phased }: ResolvedPolicy, attempt?: Attempt): HandlerRun {
     return new HandlerRun({
       attempt,
@@ -38,7 +38,10 @@ export class HandlerRunner {
     });
   }
 
-  /** Where the application itself holds the connections that a key could not get, the log says so. */
+  /**
+   * If the application itself holds the connections that a reservation could not
+   * get, the log says so.
+   */
   explain(error: unknown, route: string): void {
     if (!(error instanceof StoreUnavailableError) || !this.transactions.isInside) return;
     this.guard.warnOnce(`${route} without connection`, withoutConnection(route));

@@ -2,7 +2,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 
 /** The transactions that the code of one request has begun and not ended. */
 export class OpenTransactions {
-  /** Most requests have none at the time anybody asks. */
+  /** Most requests have none when this is called. */
   private runners: Map<QueryRunner, DataSource> | undefined;
 
   begun(queryRunner: QueryRunner, dataSource: DataSource): void {
@@ -17,7 +17,7 @@ export class OpenTransactions {
   on(dataSource: DataSource): boolean {
     if (!this.runners) return false;
     for (const [runner, owner] of this.runners) {
-      // A runner that was released, or lost its connection, tells nobody of the end.
+      // A runner that was released, or lost its connection, does not report the end.
       if (!runner.isTransactionActive || runner.isReleased) this.runners.delete(runner);
       else if (owner === dataSource) return true;
     }

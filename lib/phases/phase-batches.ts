@@ -2,15 +2,15 @@ import { senderOf, type StatementSender } from '../postgres/statement-sender.js'
 import type { PhaseEntry, PhaseStore, RecordedEntry } from './phase-store.js';
 import { throwWithoutValues } from './without-values.js';
 
-/** A request has one phase at a time, so that fewer calls come together here than for keys. */
+/** A request has one phase at a time, so there are fewer concurrent calls than for keys. */
 const CONCURRENCY = 1;
 
-/** About what an entry takes in a statement besides its request or result. */
+/** The approximate size of an entry without its request or result. */
 const OVERHEAD = 300;
 
 /**
- * What foreign phases have to record, gathered over the requests of this
- * process: some begin while others end, and they travel together.
+ * Entries of foreign phases, batched over the requests of this process: intents
+ * and outcomes of different requests share a statement.
  */
 export class PhaseBatches {
   private readonly entries: StatementSender<PhaseEntry, RecordedEntry | undefined>;

@@ -8,13 +8,13 @@ import { isDefinite } from './rejection.js';
 import { runningPhase } from './running-phase.js';
 import type { PhaseKind, PhaseRecord } from '../schema/phase-record.js';
 
-/** Names with a meaning of their own in `recovery_point`. */
+/** Names with a special meaning in `recovery_point`. */
 const RESERVED = new Set(['started', 'finished']);
 
-/** Fits the column's readers: logs, dashboards, operators. */
+/** Short enough for logs, dashboards and operators. */
 const LONGEST_NAME = 100;
 
-/** How a foreign phase ended, where only the database does not know it yet. */
+/** The outcome of a foreign phase that has not been recorded yet. */
 export interface UnrecordedOutcome {
   name: string;
   state: 'rejected' | 'withdrawn';
@@ -23,9 +23,9 @@ export interface UnrecordedOutcome {
 }
 
 /**
- * The phases of one request, in the order in which its handler reaches them.
- * It sees to it that they run one after another, and that a resume takes the
- * road that was recorded.
+ * The phases of one request, in the order in which its handler reaches them. It
+ * ensures that they run one after another, and that a resume reaches them in the
+ * recorded order.
  */
 export class PhaseJournal {
   private readonly recorded: readonly PhaseRecord[];
@@ -35,10 +35,10 @@ export class PhaseJournal {
   private running: Promise<void> | undefined;
   private over = false;
   private stopped: { name: string; why: StopReason } | undefined;
-  /** The end of a call that is known and could not be recorded. */
+  /** The known outcome of a call that could not be recorded. */
   unrecorded: UnrecordedOutcome | undefined;
 
-  /** @param attempt undefined where the request came without a key */
+  /** @param attempt undefined if the request has no key */
   constructor(private readonly attempt?: Attempt) {
     this.recorded = attempt?.recorded ?? [];
   }
@@ -78,8 +78,8 @@ export class PhaseJournal {
         duration: performance.now() - startedAt,
         error: errorLine(error),
       }));
-      // A rolled-back transaction left nothing, so it takes no place in the order
-      // and may be tried again. A foreign call left its intent at least.
+      // A rolled-back transaction left nothing, so it has no position in the order and may be tried
+      // again. A foreign call left at least its intent.
       if (kind === 'local') this.reached.pop();
       else this.done.add(name);
       throw error;
@@ -91,10 +91,10 @@ export class PhaseJournal {
   }
 
   /**
-   * The handler is through, so no further phase may start. Where one runs that
-   * it did not wait for, what is returned resolves when that is over: an answer
-   * recorded meanwhile would leave the phase's outcome, a payment perhaps,
-   * without an owner.
+   * The handler has ended, so no further phase may start. If a phase is running
+   * that it did not await, the returned promise resolves when that has ended: if
+   * an answer were recorded before, the phase could not record its own outcome, a
+   * payment perhaps.
    */
   close(): Promise<void> | undefined {
     this.over = true;
@@ -111,9 +111,9 @@ export class PhaseJournal {
   }
 
   /**
-   * A call of an earlier attempt whose outcome is still open, or known and not
-   * acted upon, because the handler took another way this time, or could not
-   * record what it found out.
+   * A call of an earlier attempt that is still in doubt, or whose known outcome
+   * is not recorded, because the handler did not reach it this time, or could not
+   * record it.
    */
   get leftInDoubt(): string | undefined {
     const unsettled = this.stopped?.why === 'not_recorded' ? this.stopped.name : undefined;
@@ -125,8 +125,8 @@ export class PhaseJournal {
   }
 
   /**
-   * From here on no phase may start in this attempt. A resume runs this phase
-   * again, and it may end differently then: nothing may be built on this end.
+   * From now on no phase may start in this attempt. A resume runs this phase
+   * again, with perhaps another outcome: nothing may depend on this one.
    */
   stopAt(name: string, why: StopReason): void {
     this.stopped = { name, why };

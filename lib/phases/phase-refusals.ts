@@ -1,7 +1,7 @@
 import { requestContext } from './request-context.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
 
-/** A phase that starts where no idempotent handler runs: which of the reasons it is. */
+/** The error of a phase that starts outside an idempotent handler, by its reason. */
 export function outsideAnyHandler(phase: string): PhaseUsageError {
   const { current, surroundings } = requestContext;
   if (current) {
@@ -37,7 +37,7 @@ export function insideOpenTransaction(phase: string, route: string): PhaseUsageE
   );
 }
 
-/** The same, seen before a phased handler begins: all it does is phases. */
+/** The same, before a phased handler begins: all its effects are phases. */
 export function aroundPhasedRoute(route: string): PhaseUsageError {
   return new PhaseUsageError(
     `${route} is phased, but its request has a transaction open already (from middleware, a guard or an interceptor). Each phase opens its own transaction: it would stay when yours rolls back, and it would wait for a second connection while yours holds one. ` +

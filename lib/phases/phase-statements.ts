@@ -4,7 +4,7 @@ import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
 import { milliseconds } from '../postgres/times.js';
 import { NAME } from '../schema/key-name.js';
 
-/** What an entry is given, in the order of the parameters. */
+/** The parameters of an entry, in order. */
 const ENTRY = {
   scope: 'text',
   endpoint: 'text',
@@ -29,26 +29,27 @@ const ENTRY = {
 /**
  * Records entries of phases: the intent of a foreign call, or how a phase ended.
  *
- * The fence comes first. It touches the rows of the keys by name, owner and status,
- * and renews their leases: an attempt that lost its key writes nothing. The first
- * entry of a resumable operation stores what a worker needs to go on, and only a
- * finished phase is a recovery point.
+ * The fence comes first. It updates the rows of the keys by name, owner and
+ * status, and renews their leases: an attempt that lost its lease writes nothing.
+ * The first entry of a resumable operation stores what a worker needs to
+ * continue, and only a finished phase is a recovery point.
  *
  * An earlier intent keeps its effect key and its request, and, unless it is
  * certain that nothing came of it, the time until which the other system
- * remembers the key. Every intent has a start of its own, because a call follows
- * it: whoever asks about that call later must not take it for an older one. What
- * has ended for good stays as it is.
+ * remembers the key. Every intent has its own start, because a call follows it: a
+ * reconciler must not mistake that call for an older one. A phase with a definite
+ * outcome is not changed.
  *
- * @param inTransaction of the user's: its waits for locks are not ours to bound
+ * @param inTransaction inside a transaction of the application, whose waits for locks the library
+ *   must not limit
  */
 export function recordSql(keys: string, phases: string, rows: Rows, inTransaction = false): string {
   const e = new GivenRows(rows, ENTRY, 'e');
-  // What the fence let pass.
+  // The rows that passed the fence.
   const passed = new GivenRows(rows, ENTRY, 'fence');
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
   const tables = e.tables.map((table) => `FROM ${table}`).join();
-  // Not the start of the transaction, which is the user's and may be long.
+  // Not the start of the transaction, which belongs to the application and may be long.
   const time = 'statement_timestamp()';
   return `WITH fence AS (
       UPDATE ${keys} k

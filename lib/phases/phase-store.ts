@@ -17,7 +17,7 @@ import {
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import { recordSql } from './phase-statements.js';
 
-/** Behind every phase. */
+/** The position of an operation's outcome: after every phase. */
 const LAST_POSITION = 2_147_483_647;
 
 /** A foreign call about to be made. */
@@ -43,25 +43,25 @@ export interface EndedPhase {
   result: string | undefined;
 }
 
-/** What a phase has to record: that a call is about to be made, or how it all ended. */
+/** What a phase records: that a call is about to be made, or its outcome. */
 export type PhaseEntry = Intent | EndedPhase;
 
-/** How a resumable operation ended that a worker has completed. */
+/** The outcome of a resumable operation that a worker has completed. */
 export interface OperationOutcome {
   state: 'finished' | 'rejected';
   /** JSON text. */
   result: string | undefined;
 }
 
-/** An entry that is on record. */
+/** A recorded entry. */
 export interface RecordedEntry {
-  /** Of an intent: when it was committed, right before the call. */
+  /** For an intent: when it was recorded, right before the call. */
   startedAt: Date | null;
 }
 
 /**
- * Every statement on `idempotency_phases`. Writes carry the fence: they touch
- * the key's row by name, owner and status, and without it nothing is written.
+ * Every statement on `idempotency_phases`. Writes are fenced: they update the
+ * key's row by name, owner and status, and if there is none, nothing is written.
  */
 @Injectable()
 export class PhaseStore {
@@ -117,9 +117,9 @@ export class PhaseStore {
   /**
    * Records the end of an operation that was completed without its client. The
    * key stays open: the client's retry renders and stores the answer, for which
-   * it has as long as for a new key.
+   * it has a full retention.
    *
-   * @param unrecorded the end of a phase that could not be recorded before
+   * @param unrecorded the outcome of a phase that could not be recorded before
    */
   async finishOperation(
     attempt: Attempt,
@@ -158,8 +158,9 @@ export class PhaseStore {
   }
 
   /**
-   * How this attempt ended a phase, if it did. Asked after a lost connection:
-   * the lock waits until the transaction that may still be committing is over.
+   * The outcome that this attempt recorded for a phase, if it did. Called after a
+   * lost connection: the lock waits for a transaction that may still be
+   * committing.
    */
   async endOf(attempt: Attempt, name: string): Promise<{ result: string | undefined } | undefined> {
     await this.database.query(

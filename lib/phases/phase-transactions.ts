@@ -19,13 +19,13 @@ import type { PhaseBatches } from './phase-batches.js';
 import type { EndedPhase, PhaseStore } from './phase-store.js';
 import { throwWithoutValues, withoutValues } from './without-values.js';
 
-/** How long conflicts are retried where there is no lease to measure by. */
+/** How long conflicts are retried without a lease. */
 const UNKEYED_PATIENCE = 5_000;
 
 /**
- * How often the work of a phase is begun in one attempt if its connection is
- * lost each time. A restart of the database costs one run, a failover two; what
- * loses its connection more often than that does so because of what it does.
+ * How often the work of a phase is begun in one attempt if its connection is lost
+ * each time. A restart of the database costs one run, a failover two; work that
+ * loses its connection more often probably causes the loss itself.
  */
 const MOST_LOST_RUNS = 3;
 
@@ -38,7 +38,10 @@ export interface PhasePlace {
   position: number;
 }
 
-/** Ends phases: the user's writes, the fence and the phase's row commit together, or none of them. */
+/**
+ * Ends phases: the application's writes, the fence and the phase's row commit
+ * together, or not at all.
+ */
 export class PhaseTransactions {
   private readonly logger = new Logger('AtomicPhase');
 
@@ -49,12 +52,12 @@ export class PhaseTransactions {
   ) {}
 
   /**
-   * Runs `work` in a transaction and finishes the phase with what it returns.
-   * The fence comes last, so the key's row is not locked while the work runs.
+   * Runs `work` in a transaction and finishes the phase with what it returns. The
+   * fence comes last, so the key's row is not locked while the work runs.
    *
    * A conflict or a lost connection may make the work run again, in a new
    * transaction, after the first one is known to be rolled back: for the length
-   * of the lease, and at most three times where its connection was lost.
+   * of the lease, and at most three times if its connection was lost.
    */
   commit(
     place: PhasePlace,
@@ -79,7 +82,7 @@ export class PhaseTransactions {
     return this.again(place, once, run);
   }
 
-  /** A connection that cannot be had does not make a run. */
+  /** A run does not count if there was no connection for it. */
   private async transaction(run: Run, work: (tx: EntityManager) => Promise<void>): Promise<void> {
     await this.dataSource.transaction((tx) => {
       run.begun = true;
@@ -87,7 +90,7 @@ export class PhaseTransactions {
     });
   }
 
-  /** Finishes a phase whose result is all there is to write, in one statement. */
+  /** Finishes a phase that has only its result to write, in one statement. */
   async finish(place: PhasePlace, result: string | undefined): Promise<void> {
     const { attempt } = place;
     if (!attempt) return;
@@ -123,7 +126,7 @@ export class PhaseTransactions {
   ): Promise<string | undefined> {
     const patience = attempt?.lease ?? UNKEYED_PATIENCE;
     let lost = false;
-    // From the first failure on: work that takes longer than that is tried again all the same.
+    // Measured from the first failure, so that long work is tried again too.
     let deadline: number | undefined;
     const unlessExhausted = () => {
       if (run && run.lost >= MOST_LOST_RUNS) throw run.error;
@@ -135,9 +138,9 @@ export class PhaseTransactions {
         within: Infinity,
         again: (error) => {
           if (error instanceof WorkError) return false;
-          // The last run was looked at once more, and had not been committed.
+          // The last run was checked again, and had not been committed.
           if (run && run.lost >= MOST_LOST_RUNS && run.error === error) return false;
-          // Also where it took too long: it may still be at work, or have been.
+          // Also if it took too long: it may still be committing, or may have committed.
           const disconnected =
             attempt !== undefined &&
             (isConnectionLoss(error) || error instanceof StoreUnavailableError);
@@ -170,7 +173,7 @@ export class PhaseTransactions {
     );
   }
 
-  /** The reply to the commit may have been lost, and not the commit. */
+  /** Only the reply to the commit may have been lost. */
   private async unlessEnded(
     attempt: Attempt,
     name: string,
@@ -181,18 +184,18 @@ export class PhaseTransactions {
   }
 }
 
-/** How the runs of a phase's work went, in one attempt. */
+/** The runs of a phase's work in one attempt. */
 interface Run {
   /** The work of the latest one was begun. */
   begun: boolean;
-  /** How many lost their connection. */
+  /** How many of them lost their connection. */
   lost: number;
-  /** What the last one that did so ended with. */
+  /** The error of the last of these. */
   error?: unknown;
   watch: ConnectionWatch;
 }
 
-/** What the work threw for reasons of its own: not to be retried, and passed on as it is. */
+/** An error of the work itself: it is not retried, and passed on unchanged. */
 class WorkError extends Error {
   constructor(override readonly cause: unknown) {
     super('The work of a phase failed.', { cause });
@@ -200,8 +203,8 @@ class WorkError extends Error {
 }
 
 /**
- * Runs the user's work in its transaction. A reset connection to some other
- * system looks just like one of the database, so it has to be told apart here:
+ * Runs the user's work in its transaction. A reset connection to another system
+ * looks just like a reset database connection, so the two are distinguished here:
  * by the error, or by the runner, which TypeORM releases when its connection
  * breaks between two statements.
  */

@@ -12,17 +12,17 @@ export interface DoubtfulEffect {
   recoveryPoint: string;
   /** The key under which the other system may know the call. */
   idempotencyKey: string;
-  /** What `request` was when the call was first made. */
+  /** The `request` that was stored when the call was first made. */
   request: unknown;
   /** When the call was made, on the database's clock. If it was made several times, the last one. */
   startedAt: Date;
 }
 
 /**
- * What became of it. A payment that exists but was declined is executed, with
- * that result, or rejected, if the call would have thrown that exception.
- * `not_executed` is a promise that the call will not take effect later either: if
- * the other system might still be busy with it, the answer is `unknown`.
+ * The outcome of a call. A payment that exists but was declined is `executed`,
+ * with that result, or `rejected`, if the call would have thrown that exception.
+ * `not_executed` promises that the call will not take effect later either: if the
+ * other system might still be processing it, the answer is `unknown`.
  */
 export type Reconciliation =
   | { outcome: 'executed'; result: unknown }
@@ -30,14 +30,14 @@ export type Reconciliation =
   | { outcome: 'not_executed' }
   | { outcome: 'unknown' };
 
-/** What a method answers is only known when it has answered. */
+/** A method's answer is checked at run time. */
 export function isReconciliation(answer: unknown): answer is Reconciliation {
   const { outcome, error } = (answer ?? {}) as { outcome?: unknown; error?: unknown };
   if (outcome === 'rejected') return error instanceof HttpException;
   return outcome === 'executed' || outcome === 'not_executed' || outcome === 'unknown';
 }
 
-/** What is wrong with an answer, without what is in it: it tells of somebody's payment, for example. */
+/** What is wrong with an answer, without its content, which may be a user's data. */
 export function kindOfAnswer(answer: unknown): string {
   if (typeof answer !== 'object' || answer === null) {
     return answer === undefined || answer === null ? String(answer) : `a ${typeof answer}`;
@@ -51,10 +51,11 @@ export function kindOfAnswer(answer: unknown): string {
 export type ReconcilerMethod = (effect: DoubtfulEffect) => Promise<Reconciliation> | Reconciliation;
 
 /**
- * Marks a provider's method as the one to ask what became of a phase's foreign
- * call: by a retry if the phase says `inDoubt: 'reconcile'`, and by the
- * reconciler job as long as the key is `unknown`, whatever the phase says. It
- * looks the effect key up in the other system and must not change anything there.
+ * Makes a provider's method the reconciler of a phase, which finds out what
+ * became of its foreign call. A retry asks it if the phase has
+ * `inDoubt: 'reconcile'`, and the reconciler job asks it as long as the key is
+ * `unknown`. It looks up the effect key in the other system and must not change
+ * anything there.
  */
 export function Reconciler(
   recoveryPoint: string,
@@ -101,12 +102,12 @@ export class Reconcilers {
     return this.methods.get(recoveryPoint);
   }
 
-  /** The recovery points that can be asked about in this process. */
+  /** The phases that have a reconciler in this process. */
   get recoveryPoints(): string[] {
     return [...this.methods.keys()];
   }
 
-  /** What became of a call. Whatever is not a proper answer leaves the outcome unknown. */
+  /** Asks what became of a call. An invalid answer leaves the outcome unknown. */
   async ask(effect: DoubtfulEffect): Promise<Reconciliation> {
     const { recoveryPoint: name } = effect;
     const { logger } = Reconcilers;

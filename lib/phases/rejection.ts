@@ -4,8 +4,8 @@ import { isLastWord } from '../policy/resolve-policy.js';
 import { fromJson, toJson } from '../schema/json.js';
 
 /**
- * Whether an exception is the last word of whoever threw it. A time-out (408) is
- * not, whatever it is thrown as: nobody knows what happened meanwhile.
+ * Whether an exception is a definite answer. A time-out (408) is not: nobody
+ * knows what happened meanwhile.
  */
 export function isDefinite(error: unknown): error is HttpException {
   return error instanceof HttpException && isLastWord(error.getStatus());
@@ -23,7 +23,10 @@ export function definiteNo(error: unknown): HttpException | undefined {
   return new HttpException(response, status, { cause: error });
 }
 
-/** An exception that is a definite answer, as JSON. @param what for the message if it is not JSON */
+/**
+ * An exception that is a definite answer, as JSON. @param what names it in the
+ * error if it is not JSON
+ */
 export function rejectionOf(error: HttpException, what: string): string | undefined {
   const { name, message } = error;
   return toJson({ status: error.getStatus(), response: error.getResponse(), name, message }, what);

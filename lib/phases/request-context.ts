@@ -5,33 +5,36 @@ import type { RunningPhase } from './running-phase.js';
 import type { UsageGuard } from './usage-guard.js';
 import type { OpenTransactions } from './open-transactions.js';
 
-/** What surrounds the code of any request, from before its middleware on. */
+/** The context of any request, from before its middleware. */
 export interface Surroundings {
   transactions: OpenTransactions;
-  /** A handler that cannot have phases, for the error of one that starts here all the same. */
+  /** A handler that cannot have phases, for the error of a phase that starts in it. */
   withoutPhases?: HandlerWithoutPhases;
 }
 
 export interface HandlerWithoutPhases {
   kind: 'message' | 'call';
-  /** As an error names it. */
+  /** Its name in errors. */
   name: string;
 }
 
-/** What surrounds the code of an idempotent handler. */
+/** The context of an idempotent handler. */
 export interface RequestContext extends Surroundings {
-  /** Undefined on a route where keys are optional and the request came without one. */
+  /** Undefined if keys are optional and the request has none. */
   attempt: Attempt | undefined;
   journal: PhaseJournal;
   /** Controller and method, for messages. */
   route: string;
-  /** What watches for misuse of phases. */
+  /** Reports misuse of phases. */
   guard: UsageGuard;
-  /** All that the handler does beyond reading has to happen in phases. */
+  /** All effects of the handler have to happen in phases. */
   phased: boolean;
-  /** The guard looks away: the library's own work, and what the user has declared harmless. */
+  /**
+   * The guard is off: for the library's own work, and for what the application
+   * has declared harmless.
+   */
   unguarded?: boolean;
-  /** The phase that the code is part of, if it is. */
+  /** The phase that the code is part of, if any. */
   phase?: RunningPhase | undefined;
 }
 
@@ -47,7 +50,7 @@ export const requestContext = {
     return storage.run(surroundings, work);
   },
 
-  /** The same for all that the running callback goes on to do. */
+  /** The same, for the rest of the running callback. */
   enter(surroundings: Surroundings): void {
     storage.enterWith(surroundings);
   },

@@ -11,7 +11,10 @@ import { requestContext } from './request-context.js';
 
 const OPERATION = Symbol('nestjs-atomic-idempotency:operation');
 
-/** Ends the handler of a request whose operation is left to a worker. It goes no further than that. */
+/**
+ * Ends the handler of a request whose operation is left to a worker. It is not
+ * thrown any further.
+ */
 export class LeftToWorkerError extends Error {
   constructor(operation: string) {
     super(
@@ -25,7 +28,7 @@ export class LeftToWorkerError extends Error {
  * Makes a provider's method an operation that can be completed without its
  * client: called in an idempotent handler, its name and its one argument, which
  * has to be JSON, are stored with the first phase. If the client does not come
- * back, a worker calls the method again, and its phases go on where they stopped.
+ * back, a worker calls the method again, and it resumes at its recovery point.
  */
 export function Resumable(operation: string): MethodDecorator {
   return (_target, _property, descriptor: PropertyDescriptor) => {
@@ -58,7 +61,10 @@ export function Resumable(operation: string): MethodDecorator {
   };
 }
 
-/** The input is commonly the client's body, so that its depth is the client's mistake and not a 500. */
+/**
+ * The input is usually the client's body, so nesting that is too deep is the
+ * client's mistake and not a 500.
+ */
 function inputOf(operation: string, value: unknown): string | undefined {
   try {
     return toJson(value, `The input of operation "${operation}"`);

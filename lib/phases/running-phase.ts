@@ -18,7 +18,7 @@ export interface RunningPhase {
 
 const runners = new WeakSet<QueryRunner>();
 
-/** Whether a connection belongs to a phase's transaction, whoever uses it. */
+/** Whether a connection belongs to a phase's transaction. */
 export function isPhaseRunner(queryRunner: QueryRunner): boolean {
   return runners.has(queryRunner);
 }
@@ -31,7 +31,10 @@ function showToClients(): void {
   shown = true;
 }
 
-/** A part of the request's context: a storage of its own would cost every promise of the process. */
+/**
+ * A part of the request's context: a separate AsyncLocalStorage would slow down
+ * every promise of the process.
+ */
 export const runningPhase = {
   /** Inside an idempotent handler. */
   run<T>(phase: RunningPhase, work: () => T): T {

@@ -1,6 +1,6 @@
 const WRITE = String.raw`(?:INSERT|UPDATE|DELETE|MERGE|TRUNCATE)\b`;
 
-/** What TypeORM builds, and most of what people write. */
+/** The statements that TypeORM builds, and most that people write. */
 const FIRST = new RegExp(`^\\s*${WRITE}`, 'i');
 
 const ANYWHERE = new RegExp(`\\b${WRITE}`, 'i');
@@ -8,23 +8,23 @@ const ANYWHERE = new RegExp(`\\b${WRITE}`, 'i');
 /** Where a statement can begin: after a comment, in or after a WITH, after another statement. */
 const BEGINNING = new RegExp(`(?:^|[();])\\s*${WRITE}`, 'i');
 
-/** Comments, texts and quoted names, which may hold any word. */
+/** Comments, strings and quoted names, which may contain any word. */
 const QUOTED = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$\w*\$)[\s\S]*?\1/g;
 
 const TARGET =
   /\b(INSERT\s+INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE(?:\s+TABLE)?)\s+(?:ONLY\s+)?((?:"[^"]*"|[\w$]+)(?:\.(?:"[^"]*"|[\w$]+))*)/i;
 
 /**
- * Whether a statement changes rows, as far as its text tells: what a function or
- * a procedure does is not seen. `SELECT … INTO` and other statements that make
- * tables do not count, since business data is not kept by them.
+ * Whether a statement changes rows, judging by its text: the effects of functions
+ * and procedures are not seen. `SELECT … INTO` and other statements that create
+ * tables do not count, because they do not change business data.
  */
 export function isWrite(sql: string): boolean {
   if (FIRST.test(sql)) return true;
   return ANYWHERE.test(sql) && BEGINNING.test(sql.replace(QUOTED, stand));
 }
 
-/** Comments count as white space, the rest as some word. */
+/** Comments count as white space, the others as a word. */
 function stand(quoted: string): string {
   return quoted.startsWith('--') || quoted.startsWith('/*') ? ' ' : '_';
 }

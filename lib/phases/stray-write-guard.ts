@@ -5,15 +5,15 @@ import { describeWrite, isWrite } from './sql-writes.js';
 import type { Mistake, UsageGuard } from './usage-guard.js';
 
 /**
- * Notices writes of idempotent handlers that no phase's transaction contains: an
- * injected repository used instead of `tx`, or used outside any phase. They stay
- * when the phase rolls back, and happen again when the handler runs again.
+ * Reports writes of idempotent handlers outside the transaction of a phase:
+ * through an injected repository instead of `tx`, or outside any phase. They
+ * remain when the phase rolls back, and happen again when the handler runs again.
  */
 export class StrayWriteGuard implements EntitySubscriberInterface {
   constructor(
     private readonly dataSource: DataSource,
     private readonly guard: UsageGuard,
-    /** The library's own tables: what it writes there itself is no mistake. */
+    /** The library's own tables, which it may write to. */
     private readonly ownTables: readonly string[],
   ) {}
 
@@ -26,7 +26,10 @@ export class StrayWriteGuard implements EntitySubscriberInterface {
     if (index >= 0) this.dataSource.subscribers.splice(index, 1);
   }
 
-  /** Not async: TypeORM 0.3 sends the query without waiting for a promise. What is thrown stops it. */
+  /**
+   * Not async: TypeORM 0.3 sends the query without waiting for a promise. A
+   * thrown error stops it.
+   */
   beforeQuery({ query, queryRunner }: { query: string; queryRunner?: QueryRunner }): void {
     const context = this.guard.watched;
     if (!context || (queryRunner && isPhaseRunner(queryRunner)) || !isWrite(query)) return;

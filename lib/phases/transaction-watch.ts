@@ -3,14 +3,14 @@ import type { DataSource, EntitySubscriberInterface, QueryRunner } from 'typeorm
 import { OpenTransactions } from './open-transactions.js';
 import { requestContext } from './request-context.js';
 
-/** Node tells of each request here, before any middleware sees it. */
+/** Node publishes each request on this channel, before any middleware runs. */
 const REQUEST_STARTED = 'http.server.request.start';
 
 /**
- * Notes which transactions each request has open. A phase inside one of them
- * would commit although the transaction around it rolls back, and would need a
- * second connection while the first one is held: with all connections of the
- * pool held like that, every request waits for ever.
+ * Tracks the open transactions of each request. A phase inside one of them would
+ * commit even if the outer transaction rolls back, and would need a second
+ * connection while the first one is held: if all connections of the pool are held
+ * like that, every request waits for ever.
  */
 export class TransactionWatch implements EntitySubscriberInterface {
   constructor(private readonly dataSource: DataSource) {}
@@ -41,19 +41,19 @@ export class TransactionWatch implements EntitySubscriberInterface {
   /** Whether the running code is part of a request that has a transaction open. */
   get isInside(): boolean {
     if (requestContext.surroundings?.transactions.on(this.dataSource)) return true;
-    // typeorm-transactional puts the manager of its transaction here, for the code inside.
+    // typeorm-transactional puts the manager of its transaction here.
     const { queryRunner } = this.dataSource.manager;
     return queryRunner !== undefined && queryRunner.isTransactionActive && !queryRunner.isReleased;
   }
 
   private ended(queryRunner: QueryRunner): void {
-    // Told of the end of a savepoint too; the transaction around it is still open then.
+    // Also called at the end of a savepoint, while the transaction around it is still open.
     if (queryRunner.isTransactionActive) return;
     requestContext.surroundings?.transactions.ended(queryRunner);
   }
 }
 
-/** Middleware, guards and interceptors around ours may begin a transaction as well. */
+/** Middleware, guards and outer interceptors may begin a transaction as well. */
 function surround(): void {
   requestContext.enter({ transactions: new OpenTransactions() });
 }

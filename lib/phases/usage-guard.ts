@@ -3,36 +3,36 @@ import { ReportedOnce } from '../telemetry/reported-once.js';
 import { requestContext, type RequestContext } from './request-context.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
 
-/** What to do about a use of phases that a crash would turn into harm. */
+/** What to do about a use of phases that is not safe in a crash. */
 export type GuardMode = 'ignore' | 'warn' | 'throw';
 
 export interface Mistake {
-  /** One warning for each of these; what differs between requests is no part of it. */
+  /** There is one warning for each of these; it does not include what differs between requests. */
   name: string;
   message: string;
-  /** It changes something that no phase protects: never accepted on a phased route. */
+  /** It is an effect that no phase protects: never accepted on a phased route. */
   unprotected: boolean;
 }
 
-/** Warns once per route and mistake, or makes an error of each. */
+/** Warns once per route and mistake, or throws an error for each. */
 export class UsageGuard {
   private readonly logger = new Logger('AtomicPhase');
   private readonly warned = new ReportedOnce();
 
   constructor(readonly mode: GuardMode) {}
 
-  /** The request that the running code is part of, if its mistakes are to be looked for. */
+  /** The context of the running code, if it is to be checked. */
   get watched(): RequestContext | undefined {
     const context = requestContext.current;
     if (!context || context.guard !== this || context.unguarded) return undefined;
     return context.phased || this.mode !== 'ignore' ? context : undefined;
   }
 
-  /** The error to fail with: in mode `'throw'`, and where a phased route breaks its word. */
+  /** The error to throw: in mode `'throw'`, and for an unprotected effect on a phased route. */
   report(context: RequestContext, mistake: Mistake): PhaseUsageError | undefined {
     const { route, phased, journal } = context;
     const message = `${route} ${mistake.message}`;
-    // Timers and connections keep the context of a handler that is long through.
+    // Timers and connections keep the context of a handler that has long ended.
     if (phased && mistake.unprotected && !journal.closed) {
       return new PhaseUsageError(
         `${message} What is phased is run again from its top after a crash, so there this is an error in every environment.`,

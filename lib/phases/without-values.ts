@@ -1,11 +1,14 @@
-/** Where TypeORM and pg keep what a statement was about: its parameters, or the row that it failed on. */
+/**
+ * Where TypeORM and pg keep the data of a statement: its parameters, or the row
+ * that it failed on.
+ */
 const WITH_VALUES = ['parameters', 'detail', 'where'] as const;
 
 /**
- * Takes the values out of an error of one of our own statements, in place. It
- * goes through the user's handler to Nest, which logs all that an error has: the
- * results of phases among the parameters, and, at the promise of a statement
- * that is still on its way, the whole context of the request.
+ * Removes the values from an error of one of the library's statements, in place.
+ * The error passes through the application's handler to Nest, which logs all its
+ * properties: the results of phases are among the parameters, and the promise of
+ * a running statement has the whole context of the request.
  */
 export function withoutValues(error: unknown): unknown {
   let at = error as ErrorWithValues | undefined;

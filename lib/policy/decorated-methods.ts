@@ -2,16 +2,16 @@ import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from './configuration-error.js';
 
-/** A method of a provider or controller that one of our decorators has marked. */
+/** A method of a provider or controller that has one of the library's decorators. */
 export interface DecoratedMethod {
-  /** What the decorator was given. */
+  /** The argument of the decorator. */
   mark: string;
   call: (argument: unknown) => unknown;
-  /** Class and method, for messages. */
+  /** Class and method, for error messages. */
   where: string;
 }
 
-/** Finds the methods with a mark in all providers and controllers of the application. */
+/** Finds the decorated methods in all providers and controllers of the application. */
 export function* decoratedMethods(
   discovery: DiscoveryService,
   scanner: MetadataScanner,

@@ -3,7 +3,10 @@ export type Duration = number | string;
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds of a duration, or undefined where it cannot be read. Fractions are allowed (`'1.5h'`). */
+/**
+ * The milliseconds of a duration, or undefined if it cannot be parsed. Fractions
+ * are allowed (`'1.5h'`).
+ */
 export function parseDuration(duration: Duration): number | undefined {
   if (typeof duration === 'number') {
     return Number.isFinite(duration) && duration >= 0 ? Math.round(duration) : undefined;

@@ -1,8 +1,8 @@
 import { RequestMethod } from '@nestjs/common';
 
 /**
- * What HTTP itself promises of a method, as the registry of the IANA has it,
- * WebDAV and QUERY included. Names and not numbers of Nest's enumeration, which
+ * What HTTP guarantees for a method, according to IANA's registry, including
+ * WebDAV and QUERY. Methods are compared by name, because Nest's enumeration
  * grows from version to version.
  */
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'SEARCH', 'PROPFIND', 'REPORT', 'QUERY']);
@@ -13,12 +13,12 @@ export function isSafe(method: string): boolean {
   return SAFE.has(method);
 }
 
-/** Safe to repeat by HTTP's own rules: a key is welcome there, not demanded. */
+/** Idempotent by HTTP's own rules: a key is used if it is sent, and not required. */
 export function isIdempotent(method: string): boolean {
   return IDEMPOTENT.has(method);
 }
 
-/** The name of what a route's decorator says: `POST`, or `ALL` for `@All()`. */
+/** The name of the method in a route's decorator: `POST`, or `ALL` for `@All()`. */
 export function methodName(method: unknown): string | undefined {
   return typeof method === 'number' ? RequestMethod[method] : undefined;
 }

@@ -7,17 +7,17 @@ const POLICY = Symbol.for('nestjs-atomic-idempotency:policy');
 const COVERED = Symbol.for('nestjs-atomic-idempotency:covered');
 const EXEMPT = Symbol.for('nestjs-atomic-idempotency:exempt');
 
-/** Notes what `@Idempotent()` said about a class or a handler. */
+/** Stores the policy that `@Idempotent()` gives to a class or a handler. */
 export function setPolicy(target: object, policy: IdempotencyPolicy): void {
   Reflect.defineMetadata(POLICY, policy, target);
 }
 
-/** The policy of a handler, or of a class or the nearest of its parents. */
+/** The policy of a handler, or of a class or its nearest decorated parent. */
 export function policyOf(target: object): IdempotencyPolicy | undefined {
   return Reflect.getMetadata(POLICY, target) as IdempotencyPolicy | undefined;
 }
 
-/** Whether `@Idempotent()` stands on this very class, and not on a parent of it. */
+/** Whether this class itself has `@Idempotent()`, and not only a parent. */
 export function hasOwnPolicy(target: object): boolean {
   return Reflect.hasOwnMetadata(POLICY, target);
 }
@@ -47,9 +47,9 @@ export function hasOwnExemption(target: object): boolean {
 }
 
 /**
- * Whether a class-level `@Idempotent()` is meant for this handler: for routes
- * whose method HTTP does not make idempotent by itself, and for `@All()`, which
- * takes such requests too.
+ * Whether a class-level `@Idempotent()` covers this handler: it does for methods
+ * that are not idempotent by HTTP's own rules, and for `@All()`, which includes
+ * such methods.
  */
 export function isForClass(handler: object): boolean {
   const method = methodName(Reflect.getMetadata(METHOD_METADATA, handler));

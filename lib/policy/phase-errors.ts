@@ -1,4 +1,4 @@
-/** `AtomicPhase` was used in a way that could not be resumed. The message tells what to change. */
+/** `AtomicPhase` was used in a way that could not be resumed. The message says what to change. */
 export class PhaseUsageError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -15,7 +15,7 @@ const REASONS: Record<StopReason, string> = {
   not_recorded: 'its end could not be recorded',
 };
 
-/** A phase was started although an earlier one of this attempt has no certain end. */
+/** A phase was started although the outcome of an earlier one of this attempt is not certain. */
 export class PhaseStoppedError extends Error {
   constructor(
     readonly phase: string,
@@ -30,7 +30,7 @@ export class PhaseStoppedError extends Error {
   }
 }
 
-/** The key belongs to another attempt by now, so nothing of this phase was kept. */
+/** The attempt has lost its lease, so nothing of this phase was kept. */
 export class LeaseLostError extends Error {
   constructor(readonly phase: string) {
     super(

@@ -25,15 +25,15 @@ export interface Outcome {
 }
 
 /**
- * What holds for one route. The module's policy is the default; `@Idempotent()`
- * on the class and on the handler override it field by field.
+ * The policy of one route. The module's policy is the default; `@Idempotent()` on
+ * the class and on the handler override it field by field.
  */
 export interface IdempotencyPolicy {
   /**
-   * Refuse requests without a key (400 `key_missing`). Set to false while
-   * clients are being moved over: a request without a key then runs untouched.
-   * PUT and DELETE are idempotent by HTTP's own rules, so there a key is only
-   * demanded where the handler's own `@Idempotent()` says `required: true`.
+   * Refuse requests without a key (400 `key_missing`). Set it to false while
+   * clients migrate: a request without a key then runs as if the decorator were
+   * not there. PUT and DELETE are idempotent by HTTP's own rules, so there a key
+   * is only required if the handler's own `@Idempotent()` says `required: true`.
    * @default true
    */
   required?: boolean;
@@ -68,18 +68,18 @@ export interface IdempotencyPolicy {
 
   /**
    * Says that everything this handler does beyond reading happens in phases, so
-   * that it can be run again from its top. A crash before the first phase then
-   * resumes instead of becoming `unknown`. In return, a foreign call or a write
-   * outside a phase is an error in every environment. Routes with
-   * `run: 'background'` are phased by nature.
+   * that it can be run again from the beginning. A crash before the first phase
+   * then resumes instead of becoming `unknown`. In return, a foreign call or a
+   * write outside a phase is an error in every environment. Routes with `run:
+   * 'background'` are always phased.
    * @default false
    */
   phased?: boolean;
 
   /**
    * What `IdempotencyOperator.inspect()` shows of the request besides its method,
-   * route and path: true keeps the parsed body; a function chooses what to keep,
-   * and has to leave out what must not be stored. JSON, at most 64 KiB.
+   * route and path: true keeps the parsed body; a function returns what to keep,
+   * and must leave out what must not be stored. JSON, at most 64 KiB.
    * @default false
    */
   keepRequest?: boolean | ((request: any) => unknown);
@@ -100,17 +100,17 @@ export interface IdempotencyPolicy {
   retention?: Duration | 'forever';
 
   /**
-   * How long an attempt owns its key without a sign of life. Heartbeats renew
-   * it, so it bounds the wait after a crash and not the length of a handler.
-   * Longer bears longer stalls of process and database. Not shorter than
-   * `storeTimeout`, so that a slow statement cannot outlast it.
+   * How long an attempt owns its key without a sign of life. Heartbeats renew it,
+   * so it bounds the wait after a crash and not the length of a handler. A longer
+   * lease survives longer stalls of process and database. It must not be shorter
+   * than `storeTimeout`, so that a slow statement cannot outlast it.
    * @default '30s'
    */
   lease?: Duration;
 
   /**
-   * Heartbeats stop after this time, so that a handler that hangs for ever
-   * does not hold its key for ever.
+   * Heartbeats stop after this time, so that a handler that never returns does
+   * not hold its key for ever.
    * @default '15m'
    */
   maxRunTime?: Duration;
@@ -118,14 +118,14 @@ export interface IdempotencyPolicy {
   /**
    * What a duplicate gets while the first attempt runs: 409, 202, or the first
    * attempt's answer as soon as it is there (for at most `waitFor`, then 409).
-   * `'wait'` serves clients best that give up after a few quick retries.
+   * `'wait'` is best for clients that give up after a few quick retries.
    * @default 'reject'
    */
   onInProgress?: 'reject' | 'accept' | 'wait';
 
   /**
-   * The longest wait of `onInProgress: 'wait'`. At most 55 s, because proxies
-   * and clients commonly cut a silent connection after 60 s.
+   * The longest wait of `onInProgress: 'wait'`. At most 55 s, because proxies and
+   * clients commonly close a silent connection after 60 s.
    * @default '10s'
    */
   waitFor?: Duration;
@@ -138,9 +138,10 @@ export interface IdempotencyPolicy {
   onMismatch?: 'reject' | 'replay';
 
   /**
-   * What happens to a key whose attempt died before it recorded any phase.
-   * Nobody can know how far a plain handler got, so the default is to say so.
-   * `'resume'` runs the handler again: right only where running twice is harmless.
+   * What happens to a key whose attempt died before it recorded any phase. Nobody
+   * can know how far a plain handler got, so by default the key becomes
+   * `unknown`. `'resume'` runs the handler again: correct only where running
+   * twice is harmless.
    * @default 'unknown'
    */
   onAbandoned?: 'resume' | 'unknown';
@@ -148,7 +149,7 @@ export interface IdempotencyPolicy {
   /**
    * What a 5xx answer means: `'retry'` lets a retry run again (from the last
    * recovery point), `'store'` makes it the final answer, `'unknown'` keeps the
-   * key until somebody finds out.
+   * key until somebody resolves it.
    * @default 'retry' ('store' with the Stripe dialect)
    */
   onServerError?: 'retry' | 'store' | 'unknown';
@@ -160,17 +161,17 @@ export interface IdempotencyPolicy {
   onExpired?: 'forget' | 'gone';
 
   /**
-   * What a key gets that is not on record and whose own time (a UUIDv7 or a
-   * ULID tells it) is further back than `retention`: it may be a late retry of
-   * something that was forgotten. `'reject'` answers 410 instead of running it
-   * as a new operation. Other keys are not affected.
+   * What happens to a new key whose own timestamp (of a UUIDv7 or a ULID) is
+   * older than `retention`: it may be a late retry of a forgotten request.
+   * `'reject'` answers 410 instead of running it as a new operation. Other keys
+   * are not affected.
    * @default 'accept'
    */
   staleKeys?: 'accept' | 'reject';
 
   /**
-   * Decides whether an answer is final, that is stored and replayed. An answer
-   * that is not final leaves the key open for a retry.
+   * Decides whether an answer is final: stored and replayed. An answer that is
+   * not final leaves the key open for a retry.
    * @default below 500, except 408, 425 and 429; 5xx as `onServerError` says
    */
   isFinal?: (outcome: Outcome) => boolean;
@@ -179,8 +180,8 @@ export interface IdempotencyPolicy {
    * What a retry has to repeat, instead of the query, media type and body: any
    * JSON value, a string or a Buffer. Use it to leave out a client's timestamp,
    * or to compare the raw body or a file. Method, route and scope always count.
-   * Without it, the body counts as far as it was parsed before the interceptor
-   * runs: a form that the handler or a later interceptor parses does not.
+   * By default the body counts as it was parsed before the interceptor runs: a
+   * form that the handler or a later interceptor parses does not count.
    */
   fingerprint?: (request: any, context: ExecutionContext) => unknown;
 
@@ -192,7 +193,7 @@ export interface IdempotencyPolicy {
   maxResponseBytes?: number;
 }
 
-/** See `Names` for why they are listed once more. */
+/** `Names` explains why they are listed again. */
 export const POLICY_NAMES = {
   required: true,
   key: true,

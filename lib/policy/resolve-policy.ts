@@ -4,7 +4,7 @@ import { IdempotencyConfigurationError } from './configuration-error.js';
 import type { IdempotencyPolicy, Outcome } from './policy.js';
 import type { Dialect, NamedDialect } from '../answers/dialect.js';
 
-/** A route's policy with every field decided and every duration in milliseconds. */
+/** A route's policy with all defaults filled in and every duration in milliseconds. */
 export interface ResolvedPolicy extends Required<
   Omit<
     IdempotencyPolicy,
@@ -41,7 +41,7 @@ const DEFAULTS = {
   maxResponseBytes: 1024 * 1024,
 } as const satisfies IdempotencyPolicy;
 
-/** What a dialect changes in the defaults. Stripe stores every answer once execution began. */
+/** The defaults that a dialect changes. Stripe stores every answer once execution has begun. */
 const PRESETS: Record<NamedDialect, IdempotencyPolicy> = {
   ietf: {},
   stripe: { onServerError: 'store' },
@@ -58,7 +58,7 @@ const CHOICES = {
   staleKeys: ['accept', 'reject'],
 } as const;
 
-/** A wrong type here would only show when the handler is already through. */
+/** A wrong type would otherwise only show after the handler has run. */
 const TYPES = {
   required: 'boolean',
   phased: 'boolean',
@@ -68,21 +68,21 @@ const TYPES = {
   skip: 'function',
 } as const;
 
-/** Proxies and clients commonly give a silent connection up after 60 s. */
+/** Proxies and clients commonly close a silent connection after 60 s. */
 const LONGEST_WAIT = 55_000;
 
-/** A century. Times far beyond it do not fit into a JavaScript date, then not into PostgreSQL's. */
+/** A century. Much longer times do not fit into a JavaScript date, or into PostgreSQL's. */
 const LONGEST_RETENTION = 36_525 * 86_400_000;
 
-/** Node fires a timer at once that is set to wait longer than this, 24.8 days. */
+/** A timer of Node with a longer delay than this (24.8 days) fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Heartbeats come three times a lease; below this they would be a load of their own. */
+/** There are three heartbeats per lease; below this they would load the database. */
 const SHORTEST_LEASE = 100;
 
 /**
- * Merges the layers (module, class, handler: the later ones win, field by
- * field) and refuses what cannot be meant. `where` names the place in errors.
+ * Merges the layers (module, class, handler: later ones win, field by field) and
+ * refuses invalid values. `where` names the place in errors.
  */
 export function resolvePolicy(
   dialect: Dialect,
@@ -133,7 +133,7 @@ export function resolvePolicy(
   for (const layer of layers) {
     if (layer?.phased && layer.onAbandoned === 'unknown') {
       throw new IdempotencyConfigurationError(
-        `${where}: phased: true and onAbandoned: 'unknown' contradict each other: a phased route can always be run again from its top. Remove one of them.`,
+        `${where}: phased: true and onAbandoned: 'unknown' contradict each other: a phased route can always be run again from the beginning. Remove one of them.`,
       );
     }
   }
@@ -173,14 +173,14 @@ export function resolvePolicy(
       `${where}: keepRequest is ${inspect(policy.keepRequest)}. Use true, false, or a function of the request that returns what to keep.`,
     );
   }
-  // A worker runs the operation again from its top, so the route has to bear that.
+  // A worker runs the operation again from the beginning, so the route has to be phased.
   const phased = merged.phased || (policy.run as ResolvedPolicy['run']) === 'background';
 
   const onServerError = merged.onServerError as ResolvedPolicy['onServerError'];
   return {
     ...merged,
     phased,
-    // All it did before its first phase was reading.
+    // Before its first phase it only read.
     onAbandoned: phased ? 'resume' : merged.onAbandoned,
     onServerError,
     retention,
@@ -196,9 +196,8 @@ export function resolvePolicy(
 }
 
 /**
- * A statement may take as long as `storeTimeout`. A lease that is over before it
- * has been given up would lapse while an outcome is being recorded, and finished
- * work would become unknown.
+ * A statement may take as long as `storeTimeout`. A shorter lease could lapse
+ * while an outcome is being recorded, and finished work would become unknown.
  */
 export function checkLease(
   where: string,
@@ -219,7 +218,7 @@ function isFinalByDefault(
   return status >= 500 ? onServerError === 'store' : isLastWord(status);
 }
 
-/** 408, 425 and 429 ask to come again. */
+/** 408, 425 and 429 ask the client to retry. */
 export function isLastWord(status: number): boolean {
   return status < 500 && status !== 408 && status !== 425 && status !== 429;
 }
@@ -234,7 +233,7 @@ export function milliseconds(where: string, option: string, duration: Duration):
   return parsed;
 }
 
-/** The same for what a timer of Node has to wait. */
+/** The same, for a duration that a timer of Node can wait. */
 export function timerMilliseconds(where: string, option: string, duration: Duration): number {
   const parsed = milliseconds(where, option, duration);
   if (parsed > LONGEST_TIMER) {

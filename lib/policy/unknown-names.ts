@@ -1,17 +1,16 @@
 import { IdempotencyConfigurationError } from './configuration-error.js';
 
 /**
- * The names of an options object. Types are gone at run time, so each options
- * file lists its names once more. The compiler sees to it that no list lacks a
- * name or has one too many.
+ * The names of an options object. Types do not exist at run time, so each options
+ * file lists its names again. The compiler checks that no list lacks a name or
+ * has one too many.
  */
 export type Names<T> = Record<keyof T, true>;
 
 /**
- * Refuses options that do not exist: a misspelt one would be ignored, and its
- * default would hold without a word.
- * @param where what is wrong with which options, at the beginning of the error
- * @param path what comes before the name, such as `maintenance.`
+ * Refuses options that do not exist: a misspelt one would be ignored silently.
+ * @param where which options they are, at the beginning of the error
+ * @param path the prefix of the name, such as `maintenance.`
  * @param elsewhere names that exist, but not here, and where they belong
  */
 export function refuseUnknownNames(

@@ -4,40 +4,46 @@ import { publish } from '../telemetry/publish.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
 
 export interface BatcherOptions<In> {
-  /** What the statements are about, for events. */
+  /** The kind of statements, for events. */
   name: string;
-  /** The most items of one statement. @default 64 */
+  /** The maximum number of items per statement. @default 64 */
   size?: number;
-  /** The most bytes of one statement; a larger item is sent by itself. @default 262144 (256 KiB) */
+  /**
+   * The maximum number of bytes per statement; a larger item is sent by itself.
+   * @default 262144 (256 KiB)
+   */
   bytes?: number;
-  /** The most items that wait. Beyond it, requests are refused rather than memory filled. @default 5000 */
+  /**
+   * The maximum number of waiting items. Beyond it, requests are refused, so that
+   * memory stays bounded. @default 5000
+   */
   queue?: number;
   /** The longest that an item waits to be sent, in milliseconds. @default for ever */
   wait?: number;
   weigh: (item: In) => number;
   /**
-   * How many statements may be on their way while none is late. With two, one is
-   * in the database while the results of the other are dealt with. @default 2
+   * How many statements may be sent at once while none is late. With two, the
+   * database runs one while the results of the other are processed. @default 2
    */
   concurrency?: number;
 }
 
-/** About what one statement can hold before the database takes noticeably longer for it. */
+/** About what one statement can hold before it becomes noticeably slower. */
 const SIZE = 64;
 const BYTES = 256 * 1024;
 
-/** A few seconds of a busy process; whoever comes later would be timed out anyway. */
+/** A few seconds of a busy process; a later item would time out anyway. */
 const QUEUE = 5_000;
 
-/** A statement that takes longer has met a lock or a slow disk: others need not wait for it. */
+/** A statement that takes longer waits for a lock or a slow disk: others do not wait for it. */
 const PATIENCE = 100;
 
 const CONCURRENCY = 2;
 
-/** Connections that one kind of statement may take from the application at most. */
+/** The maximum number of connections for one kind of statement. */
 const MOST_CONCURRENT = 4;
 
-/** What became of one item whose statement as a whole succeeded. */
+/** The result of one item of a statement that succeeded. */
 export class Failed {
   constructor(readonly error: unknown) {}
 }
@@ -51,15 +57,15 @@ interface PendingCall<In, Out> {
 }
 
 /**
- * Makes one multi-row statement of concurrent calls: those that one turn of the
- * event loop brings, and those that come while statements are on their way. A call
- * that finds none on its way is sent at the end of its turn, so an idle process
+ * Sends concurrent calls as one multi-row statement: calls of the same turn of
+ * the event loop, and calls that come while statements are running. Without a
+ * running statement, a call is sent at the end of its turn, so an idle process
  * adds no waiting.
  */
 export class Batcher<In, Out> {
   private waiting: PendingCall<In, Out>[] = [];
   private running = 0;
-  /** Statements that others do not wait for any more. */
+  /** Late statements, which others do not wait for. */
   private late = 0;
   private watching = false;
   private scheduled = false;
@@ -70,7 +76,7 @@ export class Batcher<In, Out> {
     private readonly options: BatcherOptions<In>,
   ) {}
 
-  /** @param alone not together with others */
+  /** @param alone sent by itself */
   call(item: In, alone = false): Promise<Out> {
     return new Promise((resolve, reject) => {
       if (this.waiting.length >= (this.options.queue ?? QUEUE)) {
@@ -85,8 +91,8 @@ export class Batcher<In, Out> {
   }
 
   /**
-   * Refuses what has waited too long. Statements that are stuck end one by one, so
-   * without this a long queue would be answered long after its clients have left.
+   * Refuses items that have waited too long. Stuck statements end one by one, so
+   * otherwise a long queue would be answered long after its clients have left.
    */
   private watch(): void {
     const { wait = Infinity } = this.options;
@@ -107,7 +113,7 @@ export class Batcher<In, Out> {
     outside(() => setTimeout(expire, oldest.since + wait - performance.now()).unref());
   }
 
-  /** At the end of the event loop's turn: others may be about to call, or have just got their results. */
+  /** At the end of the event loop's turn, so that other calls of this turn are included. */
   private sendSoon(): void {
     if (this.scheduled || !this.maySend()) return;
     this.scheduled = true;
@@ -128,7 +134,7 @@ export class Batcher<In, Out> {
     return waiting.length > 0 && running - late < most && running < MOST_CONCURRENT;
   }
 
-  /** As much as one statement may hold, in the order of the calls. */
+  /** As many items as one statement may hold, in the order of the calls. */
   private nextBatch(): PendingCall<In, Out>[] {
     const { size = SIZE, bytes = BYTES, weigh } = this.options;
     let weight = 0;
@@ -170,8 +176,8 @@ export class Batcher<In, Out> {
         else resolve(result);
       });
     } catch (error) {
-      // A row that the database refuses must not take its neighbours with it.
-      // A lost connection concerns all of them, and each one asks again.
+      // A row that the database refuses must not fail the others. A lost connection fails all of
+      // them, and each one is retried by its caller.
       const refused = calls.length > 1 && !isConnectionLoss(error) && !isTimeout(error);
       if (!refused) return calls.forEach(({ reject }) => reject(error));
       await Promise.all(calls.map((call) => this.execute([call])));
@@ -179,7 +185,7 @@ export class Batcher<In, Out> {
   }
 }
 
-/** The statement may still be at work: sending it again would only queue up behind it. */
+/** The statement may still be running: another one would only wait for it. */
 function isTimeout(error: unknown): boolean {
   return error instanceof StoreUnavailableError && error.cause === undefined;
 }

@@ -25,35 +25,34 @@ export function isUnprepared(error: unknown): boolean {
   return code === '26000' || code === '42P05' || code === '0A000';
 }
 
-/** A row stayed locked for longer than a statement of ours waits. */
+/** A row stayed locked for longer than the library's statements wait. */
 export function isLockTimeout(error: unknown): boolean {
   return errorCode(error) === '55P03';
 }
 
-/** Two transactions met; the one that was refused did nothing and may simply run again. */
+/** Two transactions conflicted; the one that failed has done nothing and may run again. */
 export function isSerializationConflict(error: unknown): boolean {
   const code = errorCode(error);
   return code === '40001' || code === '40P01';
 }
 
 /**
- * The connection broke, or the server is going down or coming up. Whether the
- * statement took effect is not known, so only statements that recognise their
- * own earlier success may be repeated.
+ * The connection broke, or the server is stopping or starting. Whether the
+ * statement took effect is not known, so only statements that recognise their own
+ * earlier success may be repeated.
  */
 export function isConnectionLoss(error: unknown): boolean {
   const code = errorCode(error);
   if (code !== undefined) {
-    // 25P03 and 25P04: the server ended a session whose transaction took too long.
-    // Class 53: it has no connection, or nothing else, to spare at the moment.
+    // 25P03 and 25P04: the server ended a session whose transaction took too long. Class 53: it has
+    // no free connection or other resource at the moment.
     return (
       /^(08|25P03|25P04|53|57P0)/.test(code) ||
       /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)
     );
   }
-  // pg reports a cut connection without a code, and one that was not to be had in
-  // time (its pool was busy), and TypeORM releases the runner of a connection that
-  // breaks between two statements.
+  // pg reports a broken connection without a code, and also a pool that had none in time; and
+  // TypeORM releases the runner of a connection that breaks between two statements.
   for (let at = error as Error | undefined, depth = 0; at && depth < 5; depth++) {
     if (
       /connection (terminated|ended|error)|client (has encountered a connection error|was closed)|timeout exceeded when trying to connect|^timeout expired$/i.test(

@@ -1,4 +1,4 @@
-/** No statement of ours has more to say; what is longer quotes data. */
+/** Long enough for any error of the library's statements; longer messages quote data. */
 const LONGEST = 300;
 
 interface ErrorLike {
@@ -10,8 +10,8 @@ interface ErrorLike {
 }
 
 /**
- * What the database, its driver or the network said, below the words of TypeORM
- * and of this library: the message of the innermost error, and its SQLSTATE or
+ * The message of the database, its driver or the network, without those of
+ * TypeORM and this library: that of the innermost error, with its SQLSTATE or
  * system code. It tells missing rights (42501) from a standby (25006).
  */
 export function databaseWords(error: unknown): string {

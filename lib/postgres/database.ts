@@ -14,16 +14,16 @@ import { StoreUnavailableError } from './store-unavailable.error.js';
 
 /**
  * Where a statement gets its connection. `reserved`: from a connection that the
- * application cannot take, so that a heartbeat does not queue behind its work.
- * `urgent`: from there too, if the pool has none for a moment. An outcome that is
- * known has to be written down, also while handlers hold every connection.
+ * application cannot use, so that a heartbeat does not wait for its work.
+ * `urgent`: from there if the pool has none for a moment. A known outcome has to
+ * be recorded even while handlers hold every connection.
  */
 export type Lane = 'pool' | 'urgent' | 'reserved';
 
-/** What a busy pool usually needs to have a connection free. */
+/** How long a busy pool usually takes to free a connection. */
 const URGENT_PATIENCE = 250;
 
-/** Runs the store's statements, each on a connection of its own and within a bounded time. */
+/** Runs the library's statements, each on its own connection and within a bounded time. */
 export class Database {
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
@@ -42,8 +42,8 @@ export class Database {
   }
 
   /**
-   * The qualified, quoted name of the table of an entity, by the name that the
-   * entity was given: a prefix or a naming strategy may have made another of it.
+   * The qualified, quoted name of the table of an entity, by the name in its
+   * decorator: a prefix or a naming strategy may have changed it.
    */
   table(given: string): string {
     const schema = this.schema ?? (this.dataSource.options as { schema?: string }).schema;
@@ -67,11 +67,12 @@ export class Database {
   }
 
   /**
-   * A statement by itself, hence its own transaction. Safe behind a proxy that
-   * pools transactions: nothing is left on the connection that is counted on.
+   * A single statement in its own transaction. Safe behind a transaction-pooling
+   * proxy: it does not depend on session state.
    *
    * After `timeout` nobody waits for it any more, and it is cancelled on the
-   * server: it would keep its connection, and others would follow it.
+   * server: otherwise it would occupy its connection, and others would queue
+   * behind it.
    */
   query<Row>(
     statement: string | PreparedStatement,
@@ -125,14 +126,14 @@ export class Database {
       if (!progress.givenUp) {
         publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
       }
-      // With its own words: only they tell an outage from missing rights or a full disk.
+      // With its own message: only that tells an outage from missing rights or a full disk.
       const message = `The database refused or lost a statement: ${databaseWords(cause)}`;
       throw new StoreUnavailableError(message, {
         cause,
         ...(progress.client && { late: Promise.resolve() }),
       });
     } finally {
-      // Whoever gets this connection next must not be hit by the cancellation.
+      // The cancellation must not hit the next user of this connection.
       const cancelled = progress.over();
       if (cancelled) await cancelled;
       await connection?.release();
@@ -163,7 +164,7 @@ export class Database {
     ]);
     if (first) return first;
     if (signal.aborted) return pooled;
-    // It is of no use any more when it comes.
+    // Its result is not needed any more.
     pooled.then(
       ({ release }) => release(),
       () => undefined,
@@ -172,8 +173,9 @@ export class Database {
   }
 
   /**
-   * A statement inside somebody's transaction. Where it turns out that it cannot
-   * be prepared, the transaction has to be repeated: from then on it is not.
+   * A statement inside a transaction of the application. If it cannot be
+   * prepared, the transaction has to be repeated; from then on it is sent
+   * unprepared.
    */
   async queryIn<Row>(
     runner: QueryRunner,
@@ -216,7 +218,10 @@ export class Database {
     );
   }
 
-  /** TypeORM cannot name a statement, so this goes to its driver, and TypeORM's logger hears of it. */
+  /**
+   * TypeORM cannot name a statement, so it is sent through the driver, and
+   * reported to TypeORM's logger.
+   */
   private async execute<Row>(
     client: ClientBase,
     runner: QueryRunner | undefined,
@@ -236,7 +241,7 @@ export class Database {
   }
 }
 
-/** How far a statement has come, and whether anybody still waits for it. */
+/** The progress of a statement, and whether anybody still waits for it. */
 class Progress {
   givenUp = false;
   /** Known when the statement is about to be sent. */
@@ -251,7 +256,7 @@ class Progress {
     this.cancelled = endStatement(this.client, this.ended.signal);
   }
 
-  /** The statement has ended. What is returned settles when nothing of its cancellation is on its way. */
+  /** The statement has ended. The returned promise settles when its cancellation has ended too. */
   over(): Promise<void> | undefined {
     this.ended?.abort();
     return this.cancelled;

@@ -1,16 +1,16 @@
-/** A statement for one row takes plain values: the database then has a third less to do. */
+/** A statement for one row takes plain values, which saves the database a third of the work. */
 export type Rows = 'one' | 'many';
 
 /**
- * What a statement is given, with the names and types of its parameters in their
- * order: one row of plain parameters, or a table made of one array per column.
+ * The input of a statement, with the names and types of its parameters in order:
+ * one row of plain parameters, or a table made of one array per column.
  */
 export class GivenRows<Column extends string> {
   private readonly names: Column[];
 
   /**
    * @param alias of the table
-   * @param after how many parameters come before
+   * @param after how many parameters precede it
    */
   constructor(
     private readonly rows: Rows,
@@ -21,10 +21,7 @@ export class GivenRows<Column extends string> {
     this.names = Object.keys(types) as Column[];
   }
 
-  /**
-   * A value, in SQL. Of one row it is the parameter itself, so that a planner sees
-   * which key a statement is about.
-   */
+  /** A value, in SQL. For one row it is the parameter itself, so that the planner knows the key. */
   of(name: Column): string {
     return this.rows === 'one' ? this.parameter(name) : `${this.alias}.${name}`;
   }
@@ -33,9 +30,9 @@ export class GivenRows<Column extends string> {
    * The table, for a FROM clause; none for one row.
    *
    * PostgreSQL cannot know how many rows the arrays of a prepared statement will
-   * have. It guesses ten, and with ten to look up it would rather read all of a
-   * small table, and go on doing so while the table grows. Behind a LIMIT that it
-   * does not know either, it counts on one row, and uses the index from the start.
+   * have. It guesses ten, and for ten rows it prefers to scan a small table, and
+   * keeps that plan while the table grows. With a LIMIT that it does not know
+   * either, it expects one row, and uses the index from the start.
    */
   get tables(): string[] {
     if (this.rows === 'one') return [];

@@ -6,10 +6,10 @@ import { publish } from '../telemetry/publish.js';
 /** A healthy pool has a connection within milliseconds. */
 const LONG_WAIT = 1_000;
 
-/** One line for a burst, and not one for each request of it. */
+/** One line per burst, not one per request. */
 const PAUSE_BETWEEN_LINES = 60_000;
 
-/** Looks after the pool that the application and the store share. */
+/** Watches the pool that the application and the library share. */
 export class PoolWatch {
   private readonly logger = new Logger('IdempotencyModule');
   private readonly guarded = new WeakSet<ClientBase>();
@@ -27,7 +27,7 @@ export class PoolWatch {
     this.pool?.off('acquire', this.guard);
   }
 
-  /** Every connection that it may have is in use. */
+  /** All connections of the pool are in use. */
   get isExhausted(): boolean {
     const { pool } = this;
     return pool !== undefined && pool.idleCount === 0 && pool.totalCount >= pool.options.max;
@@ -56,8 +56,9 @@ export class PoolWatch {
   }
 
   /**
-   * TypeORM listens for errors of a connection only some moments after it got it
-   * from the pool. An error in between would have no listener and end the process.
+   * TypeORM begins to listen for errors of a connection only shortly after it got
+   * it from the pool. An error in between would have no listener and end the
+   * process.
    */
   private readonly guard = (client: ClientBase): void => {
     if (this.guarded.has(client)) return;

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 
-/** A plan is kept for at least so many executions. */
+/** A plan is kept for at least this many executions. */
 const FIRST_GENERATION = 64;
 
 /**
- * A statement that is sent all the time: each connection parses and plans it
- * once, and not each time anew, which would cost about as much as running it.
+ * A frequent statement: each connection parses and plans it once, because parsing
+ * and planning cost about as much as running it.
  *
  * A plan that was made for a small table would be wrong for a large one, and
- * PostgreSQL does not notice before the next ANALYZE. So the statement gets a
- * new name, and with it a new plan, each time it has been sent twice as often.
+ * PostgreSQL does not notice before the next ANALYZE. So the statement gets a new
+ * name, and with it a new plan, each time its number of executions has doubled.
  */
 export class PreparedStatement {
   private readonly hash: string;

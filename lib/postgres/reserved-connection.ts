@@ -9,13 +9,16 @@ export interface Connection {
   release(): void | Promise<void>;
 }
 
-/** Longer than the pause between two heartbeats of a usual lease, so that it is not opened for each. */
+/**
+ * Longer than the pause between two heartbeats of a usual lease, so that the
+ * connection is not opened for each.
+ */
 const IDLE_TIMEOUT = 60_000;
 
 /**
- * One connection beside the application's pool, for statements that must not
- * queue behind its work: a heartbeat that waits for a free connection while
- * handlers hold all of them comes too late. Opened when it is first needed.
+ * One connection outside the application's pool, for statements that must not
+ * wait for its work: a heartbeat that waits while handlers hold all connections
+ * comes too late. Opened when it is first needed.
  */
 export class ReservedConnection {
   private pool: Pool | undefined;
@@ -47,7 +50,7 @@ export class ReservedConnection {
     await pool?.end();
   }
 
-  /** Made like the pool of the data source, which is another one after a reconnection. */
+  /** Configured like the data source's pool, which is a new one after a reconnection. */
   private open(): Pool {
     const { master } = this.dataSource.driver as unknown as { master: Pool };
     if (this.pool && this.model === master) return this.pool;
@@ -57,7 +60,7 @@ export class ReservedConnection {
     this.model = master;
     this.pool = new Pool({
       ...options,
-      // pg hides it from being listed.
+      // pg makes it non-enumerable.
       password: options.password,
       max: 1,
       min: 0,

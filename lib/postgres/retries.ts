@@ -10,8 +10,8 @@ interface Patience {
 
 /**
  * Repeats `work` while `again(error)` says so, with growing pauses, until
- * `within` milliseconds have passed; then the last error is thrown, or what
- * `giveUp` makes of it.
+ * `within` milliseconds have passed; then it throws the last error, or the result
+ * of `giveUp`.
  */
 export function persist<T>(
   work: () => Promise<T>,
@@ -19,7 +19,7 @@ export function persist<T>(
   giveUp: (error: unknown) => never = raise,
 ): Promise<T> {
   const deadline = performance.now() + patience.within;
-  // Nearly always the first try succeeds, and then this costs one promise.
+  // The first try nearly always succeeds, and then this costs one promise.
   return work().catch((error: unknown) => repeat(error, work, deadline, patience, giveUp));
 }
 

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import type { ClientBase } from 'pg';
 
-/** The server ends a cancelled statement within milliseconds, unless nobody is there any more. */
+/** The server ends a cancelled statement within milliseconds, unless it is unreachable. */
 const GRACE = 1_000;
 
-/** PostgreSQL's protocol: what stands in the place of a version in a request to cancel. */
+/** PostgreSQL's protocol: the code of a cancel request, in place of a version. */
 const CANCEL_REQUEST_CODE = 80_877_102;
 
-/** What pg knows about its connection, beyond its types. */
+/** What pg knows about its connection, but does not declare in its types. */
 interface ConnectedClient extends ClientBase {
   processID?: number | null;
   secretKey?: number | null;
@@ -17,9 +17,9 @@ interface ConnectedClient extends ClientBase {
 }
 
 /**
- * Ends a statement that nobody waits for any more: on the server, by a request
- * to cancel, which proxies pass on; and if no reply comes even then, by closing
- * the connection. `ended` fires when the statement's reply is there.
+ * Ends a statement that nobody waits for any more: on the server, with a cancel
+ * request, which proxies forward; and if there is still no reply, by closing the
+ * connection. `ended` aborts when the statement's reply has arrived.
  */
 export async function endStatement(client: ClientBase, ended: AbortSignal): Promise<void> {
   await requestCancellation(client);
@@ -32,7 +32,7 @@ export async function endStatement(client: ClientBase, ended: AbortSignal): Prom
   ended.addEventListener('abort', () => clearTimeout(timer), { once: true });
 }
 
-/** Resolves when the server has taken the request, or cannot be reached. */
+/** Resolves when the server has processed the request, or cannot be reached. */
 function requestCancellation(client: ConnectedClient): Promise<void> {
   const { processID, secretKey } = client;
   if (typeof processID !== 'number' || typeof secretKey !== 'number') return Promise.resolve();
@@ -46,14 +46,17 @@ function requestCancellation(client: ConnectedClient): Promise<void> {
     socket.setTimeout(GRACE, () => socket.destroy());
     socket.on('error', () => undefined);
     socket.on('close', () => resolve());
-    // The other side closes it when the request is carried out. Closing it from here,
-    // as soon as the request is written, ends the whole process of PgBouncer 1.18.
+    // The server closes the socket when it has processed the request. Closing it from here, as soon
+    // as the request is written, crashes PgBouncer 1.18.
     socket.on('connect', () => socket.write(request));
     socket.resume();
   });
 }
 
-/** Where the client is connected now: of several hosts, only this one has the statement. */
+/**
+ * The host that the client is connected to: with several hosts, only this one has
+ * the statement.
+ */
 function sameServer({ connection, host = 'localhost', port = 5432 }: ConnectedClient): Socket {
   const { remoteAddress, remotePort } = connection?.stream ?? {};
   if (remoteAddress !== undefined && remotePort !== undefined) {

@@ -1,15 +1,15 @@
 import { Batcher, Failed, type BatcherOptions } from './batcher.js';
 
-/** Sends what callers ask for as statements. */
+/** Sends the items of callers as statements. */
 export interface StatementSender<In, Out> {
-  /** @param alone not together with others */
+  /** @param alone sent by itself */
   call(item: In, alone?: boolean): Promise<Out>;
 }
 
 /** @param send gets at least one item and returns one result for each, in order */
 export type Send<In, Out> = (items: In[]) => Promise<(Out | Failed)[]>;
 
-/** The plain one: a statement for each call. */
+/** The plain implementation: one statement per call. */
 class SingleStatements<In, Out> implements StatementSender<In, Out> {
   constructor(private readonly send: Send<In, Out>) {}
 
@@ -20,7 +20,7 @@ class SingleStatements<In, Out> implements StatementSender<In, Out> {
   }
 }
 
-/** Concurrent calls share a statement, or each has its own: the callers cannot tell. */
+/** Concurrent calls share a statement, or each has its own; callers see no difference. */
 export function senderOf<In, Out>(
   batching: boolean,
   send: Send<In, Out>,

@@ -1,8 +1,8 @@
 /**
  * A time as milliseconds since 1970, in SQL. As text it would depend on the
  * `datestyle` of the database or the role, and the driver reads only one of them.
- * As a distance, because that depends on nothing: distributed tables allow only
- * immutable functions in RETURNING.
+ * It is computed as a difference, which is immutable: distributed tables allow
+ * only immutable functions in RETURNING.
  */
 export function milliseconds(time: string): string {
   return `(extract(epoch FROM ${time} - timestamptz '1970-01-01Z') * 1000)::float8`;
@@ -13,7 +13,7 @@ export function nowIf(condition: string): string {
   return `now() + CASE WHEN ${condition} THEN interval '0' END`;
 }
 
-/** Makes dates of the members of a row that a statement has selected as `milliseconds`. */
+/** Converts members of a row that were selected as `milliseconds` to dates. */
 export function withDates<Row extends object>(row: Row, ...names: (keyof Row)[]): Row {
   for (const name of names) {
     const value = row[name] as number | null;

@@ -1,16 +1,16 @@
 /**
- * Far from where the stack ends: there, the same body would be taken by one
- * request and refused in its retry, which is called from deeper down.
+ * Far below the depth at which the stack overflows: near it, a body could be
+ * accepted once and refused in its retry, which may run on a deeper stack.
  */
 const DEEPEST = 2_000;
 
 /**
  * The canonical form of a JSON value (RFC 8785): no white space, members sorted
- * by their names' UTF-16 code units, numbers and strings as JSON.stringify
- * writes them. Undefined where JSON has nothing to write.
+ * by their names' UTF-16 code units, numbers and strings as JSON.stringify writes
+ * them. Undefined for a value that JSON leaves out.
  *
- * Throws where there is no such form: half of a surrogate pair, a number that is
- * not finite, a BigInt, a circle, more levels than DEEPEST.
+ * Throws if there is no such form: half of a surrogate pair, a number that is not
+ * finite, a BigInt, a circular value, more levels than DEEPEST.
  */
 export function canonicalJson(value: unknown, depth = 0): string | undefined {
   switch (typeof value) {

@@ -3,16 +3,19 @@ import { IdempotencyProblem } from '../answers/problems.js';
 import { canonicalJson } from './canonical-json.js';
 
 /**
- * Changes whenever the encoding below changes. Fingerprints of different
- * versions never match, so a deployment in the middle of a retry is refused
- * rather than confused.
+ * Changes whenever the encoding below changes. Fingerprints of different versions
+ * never match, so a retry after such a deployment is refused, and never matched
+ * by mistake.
  */
 const VERSION = '1';
 
 /** What a retry has to repeat. */
 export interface FingerprintInput {
   method: string;
-  /** The route's pattern, on its host if it has one; with the params it says which resource is meant. */
+  /**
+   * The route's pattern, on its host if it has one; together with the params it
+   * identifies the resource.
+   */
   route: string;
   params: unknown;
   /** The request target, for its query. */
@@ -22,8 +25,8 @@ export interface FingerprintInput {
 }
 
 /**
- * SHA-256 over the parts of a request. Each part is written with its length in
- * front, so no two different lists of parts have the same encoding.
+ * SHA-256 over the parts of a request. Each part is preceded by its length, so no
+ * two different lists of parts have the same encoding.
  */
 export function fingerprint(input: FingerprintInput): Buffer {
   return digest([
@@ -71,11 +74,12 @@ function joined(parts: readonly (string | Buffer)[]): Buffer {
   );
 }
 
-/** A value with its kind in front: the text `"1"`, the number 1 and the bytes 31 are different. */
+/** A value preceded by its kind: the string `"1"`, the number 1 and the byte 0x31 are different. */
 function encode(value: unknown): string | Buffer {
   if (value === undefined) return 'none';
   if (value instanceof Uint8Array) return Buffer.concat([Buffer.from('bytes:'), value]);
-  // Quoted, because UTF-8 has no form for half of a surrogate pair: all would be hashed alike.
+  // Quoted, because UTF-8 cannot encode half of a surrogate pair: all of them would have the same
+  // hash.
   if (typeof value === 'string') return `text:${JSON.stringify(value)}`;
   try {
     const canonical = canonicalJson(value);
@@ -108,7 +112,7 @@ function sortedQuery(url: string): string {
 
 /**
  * What cannot be decoded stays as it was sent, as it does for the application.
- * URLSearchParams would make one and the same character of `%FF` and `%FE`.
+ * URLSearchParams would decode `%FF` and `%FE` to the same character.
  */
 function decode(text: string): string {
   const spaced = text.replaceAll('+', ' ');
@@ -119,7 +123,10 @@ function decode(text: string): string {
   }
 }
 
-/** Without parameters: a multipart boundary differs on every retry, and charset is decoded away. */
+/**
+ * Without parameters: a multipart boundary differs on every retry, and the
+ * charset has been decoded.
+ */
 function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
 }

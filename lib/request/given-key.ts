@@ -4,7 +4,7 @@ import { LONGEST_KEY } from './key-header.js';
 /** A key that a route takes from elsewhere than the header. Undefined where there is none. */
 export function givenKey(value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined;
-  const key = typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : value;
+  const key = isWhole(value) ? value.toString() : value;
   const fault = faultOf(key);
   if (fault === undefined) return key as string;
   throw new IdempotencyProblem(
@@ -18,6 +18,10 @@ export function givenKeyMissing(): IdempotencyProblem {
     'key_missing',
     'This operation is idempotent and takes its key from the request itself, in which it is missing.',
   );
+}
+
+function isWhole(value: unknown): value is number | bigint {
+  return typeof value === 'bigint' || Number.isSafeInteger(value);
 }
 
 function faultOf(key: unknown): string | undefined {

@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto';
 import type { FingerprintInput } from './fingerprint.js';
 
-/** The longest that DNS has. Whoever sends a longer one must not outgrow the unique index. */
+/**
+ * The longest name in DNS. A longer one from a client must not exceed the size of
+ * an index entry.
+ */
 const LONGEST_HOST = 253;
 
 /** What Express's and Fastify's requests have in common. */
@@ -28,13 +31,16 @@ export function describeRequest(request: IncomingRequest, route: string): Finger
   };
 }
 
-/** The route with the host of the request in front, for a controller that is for certain hosts. */
+/** The route preceded by the request's host, for a controller that is bound to hosts. */
 export function routeOnHost({ hostname = '' }: IncomingRequest, route: string): string {
   const host = hostname.toLowerCase();
   return `//${host.length > LONGEST_HOST ? hash('sha256', host) : host}${route}`;
 }
 
-/** A stream (Fastify parsers may pass one on) is left to the handler: what nobody has read cannot be compared. */
+/**
+ * A stream (Fastify parsers may pass one on) is left to the handler: an unread
+ * body cannot be compared.
+ */
 function parsed(body: unknown): unknown {
   const isStream = typeof (body as { pipe?: unknown } | null | undefined)?.pipe === 'function';
   return isStream ? undefined : body;

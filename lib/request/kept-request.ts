@@ -3,13 +3,13 @@ import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import { toJson } from '../schema/json.js';
 import type { IncomingRequest } from './incoming-request.js';
 
-/** What people look at; a longer one is a document of its own. */
+/** Enough for people to read. */
 const LONGEST_REQUEST = 64 * 1024;
 
-/** Long enough for any path that a router knows. */
+/** Long enough for any path of a router. */
 const LONGEST_PATH = 2_000;
 
-/** What a key is for, as people want to see it. */
+/** The request of a key, for people. */
 export interface RequestSummary {
   method: string;
   /** The pattern of the route. */
@@ -23,8 +23,8 @@ export interface RequestSummary {
 const logger = new Logger('IdempotencyModule');
 
 /**
- * What `keepRequest` keeps, as JSON text. Whatever goes wrong, the request goes
- * on: it is for people to read, and nothing depends on it.
+ * What `keepRequest` keeps, as JSON text. An error here does not stop the
+ * request: this is only for people, and nothing depends on it.
  */
 export function keptRequest(
   keep: ResolvedPolicy['keepRequest'],
@@ -42,7 +42,7 @@ export function keptRequest(
   }
 }
 
-/** The path of a request target. The query is left out: it may hold secrets. */
+/** The path of a request target. The query is left out, because it may contain secrets. */
 export function pathOf(url: string): string {
   const query = url.indexOf('?');
   return (query === -1 ? url : url.slice(0, query)).slice(0, LONGEST_PATH);

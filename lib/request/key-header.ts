@@ -1,7 +1,7 @@
 import { parseItem } from 'structured-headers';
 import { IdempotencyProblem } from '../answers/problems.js';
 
-/** The widest limit among the providers that clients are written for. */
+/** The largest limit among common providers. */
 export const LONGEST_KEY = 255;
 
 interface IncomingHeaders {
@@ -14,9 +14,9 @@ interface IncomingHeaders {
 const PLAIN_KEY = new RegExp(`^[!#-+\\--:<-~]{1,${LONGEST_KEY}}$`);
 
 /**
- * The request's key, or undefined where there is none. Accepts the quoted form
- * of the draft (a Structured Field string, RFC 9651) and the bare form that
- * nearly every client sends; `"k"` and `k` are the same key.
+ * The request's key, or undefined if there is none. Accepts the quoted form of
+ * the draft (a Structured Field string, RFC 9651) and the bare form that nearly
+ * every client sends; `"k"` and `k` are the same key.
  */
 export function readKey(request: unknown, header: string): string | undefined {
   const sent = (request as IncomingHeaders).headers[header.toLowerCase()];
@@ -28,7 +28,7 @@ function parseKey(request: unknown, header: string): string | undefined {
   const lines = headerLines(request as IncomingHeaders, header.toLowerCase());
   const values = lines.map(withoutOuterSpace).filter((line) => line !== '');
   if (values.length === 0) return undefined;
-  // An empty line beside a full one is ambiguous as well: somebody meant to send two.
+  // An empty line beside another one is ambiguous too.
   if (lines.length > 1) throw invalid(header, 'It was sent more than once.');
 
   const [value] = values as [string];
@@ -40,7 +40,7 @@ function parseKey(request: unknown, header: string): string | undefined {
   if (!/^[\x21-\x7e]+$/.test(key)) {
     throw invalid(header, 'Only visible ASCII characters without spaces are allowed.');
   }
-  // What is neither a token-like bare key nor one quoted string: lists and parameters.
+  // Neither a bare key nor one quoted string: a list or parameters.
   if (!value.startsWith('"') && /[",;]/.test(key)) {
     throw invalid(header, 'Lists, parameters and stray quotes are not allowed; send one key.');
   }
@@ -59,7 +59,7 @@ function unquote(value: string, header: string): string {
   return item[0];
 }
 
-/** Only what HTTP calls white space: `trim()` would also drop a no-break space, which is no ASCII. */
+/** Only HTTP's white space: `trim()` would also remove a no-break space, which is not ASCII. */
 function withoutOuterSpace(line: string): string {
   return line.replace(/^[ \t]+/, '').replace(/[ \t]+$/, '');
 }
@@ -68,8 +68,8 @@ function headerLines(request: IncomingHeaders, name: string): string[] {
   const joined = request.headers[name];
   if (joined === undefined) return [];
   if (Array.isArray(joined)) return joined;
-  // A lone line has no comma unless the key itself has one: spare the common
-  // case the walk over all headers that `headersDistinct` makes.
+  // A single line has no comma unless the key has one: the common case skips `headersDistinct`,
+  // which goes through all headers.
   if (!joined.includes(',')) return [joined];
   const { raw } = request as { raw?: IncomingHeaders };
   return (raw ?? request).headersDistinct?.[name] ?? [joined];

@@ -4,7 +4,7 @@ const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 const ULID = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/i;
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** ULIDs were not thought of before: what seems older is another kind of key, such as 26 digits. */
+/** ULIDs did not exist before this: what seems older is another kind of key, such as 26 digits. */
 const FIRST_ULID = Date.UTC(2016, 0, 1);
 
 /** When the client made a key, in milliseconds, if the key says so: a UUIDv7 or a ULID. */

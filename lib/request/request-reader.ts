@@ -25,12 +25,12 @@ export interface RoutedRequest {
   readonly observed: Observation;
   /** The pattern of the matched route, such as `/rides/:id/tips`. */
   readonly pattern: string;
-  /** Its controller is for certain hosts, so the host is part of the route. */
+  /** Its controller is bound to hosts, so the host is part of the route. */
   readonly ofHost: boolean;
   readonly policy: ResolvedPolicy;
 }
 
-/** Reads from a request what its key is about. */
+/** Reads the key, the scope and the fingerprint of a request. */
 export class RequestReader {
   constructor(
     private readonly header: string,
@@ -38,7 +38,7 @@ export class RequestReader {
   ) {}
 
   /**
-   * Undefined: it came without a key, and needs none.
+   * Undefined: it has no key, and needs none.
    *
    * @param own where the route has its key, if not in the header
    */
@@ -48,7 +48,7 @@ export class RequestReader {
     return key;
   }
 
-  /** Before the handler sees the request, which it may change. */
+  /** Call it before the handler, which may change the request. */
   async identify(key: string, routed: RoutedRequest): Promise<KeyedRequest> {
     await endOfTurn();
     const { request, context, observed, pattern, policy } = routed;

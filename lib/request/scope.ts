@@ -4,14 +4,14 @@ import type { ScopeOption } from '../policy/policy.js';
 
 const logger = new Logger('IdempotencyModule');
 
-/** What fits into the unique index with the longest key and a long route beside it. */
+/** What fits into an index entry together with the longest key and a long route. */
 const LONGEST_SCOPE = 1_000;
 
 const RETURN_A_SCOPE =
   'Return a stable, non-empty string or a whole number for the authenticated caller ' +
   "(interceptors run after guards, so what a guard put on the request is there), or use scope: 'global' if there is only one caller.";
 
-/** Tells whose request it is, by the module's `scope` option. */
+/** Reads the scope of a request with the module's `scope` option. */
 export class ScopeReader {
   constructor(private readonly option: ScopeOption) {}
 
@@ -29,7 +29,10 @@ export class ScopeReader {
   }
 }
 
-/** The scope of a request. It is a column of its own, never joined to the key, so two scopes cannot meet. */
+/**
+ * The scope of a request. It is a separate column, never concatenated with the
+ * key, so two scopes cannot collide.
+ */
 export function readScope(
   scope: ScopeOption,
   request: unknown,
@@ -70,15 +73,15 @@ export function scopeOf(returned: unknown, refuse: (fault: string) => never): st
 /**
  * Ids of users are often numbers. Their decimal text is the scope, so 7, 7n and
  * '7' are one caller. Beyond 2^53 two ids can be the same number, and a fraction
- * is no id.
+ * is not an id.
  */
 function isNumericId(value: unknown): value is number | bigint {
   return typeof value === 'bigint' || Number.isSafeInteger(value);
 }
 
 /**
- * Why a value cannot be a scope. The value itself is not shown: whoever returns
- * the whole user by mistake would find it in the logs.
+ * Why a value cannot be a scope. The value itself is not shown: somebody who
+ * returns a whole user by mistake would find it in the logs.
  */
 function faultOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return String(value);
@@ -86,7 +89,7 @@ function faultOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return `a value of type ${typeof value}`;
   if (value === '') return 'an empty string';
   if (value.includes('\0')) return 'a string with a NUL character';
-  // UTF-8 has no form for them: all would be stored as the same replacement character.
+  // UTF-8 cannot encode them: all would be stored as the same replacement character.
   if (/\p{Surrogate}/u.test(value)) return 'a string with half of a surrogate pair';
   const bytes = Buffer.byteLength(value);
   if (bytes > LONGEST_SCOPE) {

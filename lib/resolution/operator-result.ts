@@ -3,19 +3,19 @@ import type { KeyStatus } from '../schema/key-status.js';
 import type { PhaseState } from '../schema/phase-record.js';
 
 /**
- * Who decided, and why: both go into the audit. A name alone will do for machines.
- * `seen` is what a person had in front of them: if the key has moved on since,
- * the decision is refused, because it was made about something else.
+ * Who decided, and why: both go into the audit. A name alone is enough for
+ * machines. `seen` is the state that a person saw: if the key has changed since,
+ * the decision is refused, because it was made about another state.
  */
 export type By = string | { who: string; why?: string; seen?: SeenByPerson };
 
-/** As much of a key as tells one look at it from the next. */
+/** What tells two states of a key apart. */
 export interface SeenByPerson {
   status: KeyStatus;
   attempt: number;
 }
 
-/** As much of a key as a decision is about. */
+/** The part of a key's state that a decision is about. */
 export interface KeyState {
   status: KeyStatus;
   attempt: number;
@@ -28,11 +28,11 @@ export interface KeyState {
 export type Refusal =
   /** There is no such key, or no foreign call under this effect key. */
   | 'not_found'
-  /** An argument cannot be meant. */
+  /** An argument is not valid. */
   | 'invalid'
-  /** An attempt runs the key; it will say itself how it ended. */
+  /** An attempt runs the key and will record its own outcome. */
   | 'running'
-  /** The attempt died a moment ago; the sweeper is about to decide what that means. */
+  /** The attempt has just died; the sweeper or a retry will decide what follows. */
   | 'lapsed'
   /** It was resolved before, or never in doubt. */
   | 'not_in_doubt'
@@ -46,16 +46,16 @@ export type Refusal =
   | 'not_finished'
   /** The work is finished already. */
   | 'finished'
-  /** Its life was ended already: it is a tombstone, or closed with 408. */
+  /** It has already expired: it is a tombstone, or was closed with 408. */
   | 'expired'
-  /** Nobody but its client can go on with it. */
+  /** Only its client can continue it. */
   | 'no_operation'
-  /** No foreign call is on record that could be asked about. */
+  /** There is no recorded foreign call to ask about. */
   | 'nothing_to_ask'
-  /** The key has changed since a person saw it, or others changed it each time it was looked at. */
+  /** The key has changed since a person saw it, or kept changing while the decision was made. */
   | 'changed_meanwhile';
 
-/** What came of a decision. A refused one has changed nothing. */
+/** The result of a decision. A refused one has changed nothing. */
 export type Change =
   | {
       changed: true;
@@ -78,7 +78,7 @@ export function refuse(reason: Refusal, detail: string): Refused {
   return { changed: false, reason, detail };
 }
 
-/** Undefined where nobody is named: an audit without a name is none. */
+/** Undefined if nobody is named: the audit needs a name. */
 export function actorOf(
   by: By,
 ): { who: string; why: string | null; seen?: SeenByPerson } | undefined {

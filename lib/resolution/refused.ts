@@ -1,12 +1,12 @@
 import { refuse, type Refused, type SeenByPerson } from './operator-result.js';
-import type { SeenForDecision } from './resolution-store.js';
+import type { SeenForDecision } from './resolution-queries.js';
 
-/** Nothing is left to do but to answer. */
+/** The work is finished; at most its answer is still to be rendered. */
 export function isFinished({ status }: Pick<SeenForDecision, 'status'>): boolean {
   return status === 'completed' || status === 'performed';
 }
 
-/** It has no answer of its own, but the one that says that nobody finished it. */
+/** Its answer is the one that says that nobody finished it. */
 export function wasClosed({
   status,
   recoveryPoint,
@@ -18,9 +18,9 @@ export function running({ id, attempt, lapsed }: SeenForDecision): Refused {
   return lapsed
     ? refuse(
         'lapsed',
-        `Attempt ${attempt} of key ${id} died; the sweeper or a retry decides what that means. Try again then.`,
+        `Attempt ${attempt} of key ${id} died; the sweeper or a retry decides what follows. Try again after that.`,
       )
-    : refuse('running', `Attempt ${attempt} runs key ${id} now and will say itself how it ended.`);
+    : refuse('running', `Attempt ${attempt} runs key ${id} now and will record its own outcome.`);
 }
 
 export function doubtful({ id, phase, effectKey }: SeenForDecision): Refused {
@@ -37,7 +37,7 @@ export function unresolved({ id }: SeenForDecision): Refused {
   );
 }
 
-/** Something happened to the key since a person looked at it. */
+/** The key has changed since a person saw it. */
 export function isOutdated(
   seen: SeenByPerson | undefined,
   { status, attempt }: SeenForDecision,

@@ -2,41 +2,23 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { ofKey } from '../telemetry/key-labels.js';
 import { publish } from '../telemetry/publish.js';
-import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
-import type { SeenKey } from '../keys/seen-key.js';
-import { SEEN } from '../keys/seen-key.js';
 import { nowIf } from '../postgres/times.js';
-import { isKey, nameParameters, sameKey } from '../schema/key-name.js';
+import { isKey, nameParameters } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import { sqlCode, type ErrorCode } from '../schema/error-code.js';
 import type { PhaseState } from '../schema/phase-record.js';
 import type { Answer } from '../answers/answer.js';
 import type { KeyState } from './operator-result.js';
+import { stateOf, type SeenState } from './resolution-queries.js';
 import type { ResolvedPhase } from './resolved-phase.js';
-
-/** A key as a decision found it, with the phase that it is about. */
-export interface SeenState extends SeenKey {
-  status: KeyStatus;
-  lastErrorCode: ErrorCode | null;
-  phase: string | null;
-  phaseState: PhaseState | null;
-  effectKey: string | null;
-}
-
-export interface SeenForDecision extends SeenState {
-  /** In progress, and the attempt gives no sign of life. */
-  lapsed: boolean;
-  operation: string | null;
-  recoveryPoint: string;
-}
 
 export interface Actor {
   who: string;
   why?: string | null;
 }
 
-/** What a decision made of the key; null where it is gone. */
+/** The state of the key after a decision; null if it was removed. */
 export interface Written {
   after: KeyState | null;
 }
@@ -47,17 +29,17 @@ interface AuditEntry extends Actor {
 }
 
 /**
- * The state that the decision was based on. Whatever happens to a key changes its
- * owner, attempt, lease or status; and nobody touches a key that runs.
+ * The state that the decision was based on. Every change of a key changes its
+ * owner, attempt, lease or status. A key that runs is never changed.
  */
 const FENCE = `${isKey('k')} AND k.owner = $4 AND k.attempt = $5 AND k.status = $6
   AND extract(epoch FROM k.locked_until) = $7::numeric
   AND (k.status <> 'in_progress' OR k.locked_until <= now())`;
 
-/** Those of the fence and of the audit come first. */
+/** The parameters of the fence and of the audit come before it. */
 const FIRST_PARAMETER = 14;
 
-/** The operator's writes: one statement each, fenced, with its audit entry in it. */
+/** The writes of a decision: one statement each, fenced, with its audit entry in it. */
 @Injectable()
 export class ResolutionStore {
   private readonly keys: string;
@@ -70,34 +52,8 @@ export class ResolutionStore {
     this.audit = database.table('idempotency_audit');
   }
 
-  /** A key with its phase in doubt, if there is one. */
-  async seeKey(id: string): Promise<SeenForDecision | undefined> {
-    const [row] = await this.database.query<SeenForDecision>(
-      `SELECT ${COLUMNS}, p.phase, CASE WHEN p.phase IS NOT NULL THEN 'intended' END AS "phaseState", p."effectKey"
-       FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) p ON true
-       WHERE k.id = $1`,
-      [id],
-    );
-    return row;
-  }
-
-  /** A foreign call with its key. */
-  async seeEffect(
-    effectKey: string,
-  ): Promise<(SeenForDecision & { phase: string; phaseState: PhaseState }) | undefined> {
-    const [row] = await this.database.query<
-      SeenForDecision & { phase: string; phaseState: PhaseState }
-    >(
-      `SELECT ${COLUMNS}, p.name AS phase, p.state AS "phaseState", p.effect_key AS "effectKey"
-       FROM ${this.phases} p JOIN ${this.keys} k ON ${sameKey('k', 'p')}
-       WHERE p.effect_key = $1`,
-      [effectKey],
-    );
-    return row;
-  }
-
   /**
-   * Writes down what became of a foreign call. The key can be resumed then, by a
+   * Records what became of a foreign call. After that the key can be resumed: by a
    * retry or, if it has an operation, by the completer right away.
    */
   resolvePhase(
@@ -125,7 +81,7 @@ export class ResolutionStore {
     );
   }
 
-  /** An unknown key without a call in doubt did nothing that counts: it may run again. */
+  /** Somebody found out that the unknown key did nothing that must not happen again: it may run again. */
   makeRetryable(seen: SeenState, actor: Actor): Promise<Written | undefined> {
     const after = stateAfter(seen, 'failed_retryable', 'resolved');
     return this.write(
@@ -135,7 +91,7 @@ export class ResolutionStore {
     );
   }
 
-  /** It is finished, and this is the answer. */
+  /** Somebody found out that the work is finished, and gave its answer. */
   complete(seen: SeenState, answer: Answer, actor: Actor): Promise<Written | undefined> {
     return this.write(
       seen,
@@ -158,7 +114,7 @@ export class ResolutionStore {
     );
   }
 
-  /** The completer gets another round of attempts, from now on. */
+  /** The completer gets another round of attempts, beginning now. */
   resume(seen: SeenState, actor: Actor): Promise<Written | undefined> {
     return this.write(
       seen,
@@ -185,7 +141,7 @@ export class ResolutionStore {
     );
   }
 
-  /** Nobody will finish it: closed with an answer that says so. */
+  /** Nobody will finish it: the key is closed with an answer that says so. */
   close(seen: SeenState, answer: Answer, actor: Actor): Promise<Written | undefined> {
     return this.write(
       seen,
@@ -195,7 +151,7 @@ export class ResolutionStore {
     );
   }
 
-  /** Undefined: something happened to the key since it was seen, and nothing was written. */
+  /** Undefined: the key has changed since it was seen, and nothing was written. */
   private async write(
     seen: SeenState,
     entry: AuditEntry,
@@ -230,28 +186,13 @@ export class ResolutionStore {
   }
 }
 
-const COLUMNS = `${SEEN}, k.last_error_code AS "lastErrorCode", k.operation,
-  k.recovery_point AS "recoveryPoint",
-  k.locked_until <= now() AS lapsed`;
-
 /**
- * Nothing is in doubt any more. The lease moves, although nobody holds it: an
- * attempt that read the phases before this must not take the key over with what it read.
+ * Nothing is in doubt any more. The lease changes, although nobody holds it: an
+ * attempt that read the phases before this must not take the key over with them.
  */
 const RESUMABLE = `
   status = 'failed_retryable', reconcile_after = NULL, locked_until = now(),
   resume_after = ${nowIf('operation IS NOT NULL')}`;
-
-/** What a decision was about, for the audit and for the caller. */
-export function stateOf(seen: SeenState): KeyState {
-  const { status, attempt, lastErrorCode, phase, phaseState } = seen;
-  return {
-    status,
-    attempt,
-    lastErrorCode,
-    ...(phase !== null && { phase: { name: phase, state: phaseState! } }),
-  };
-}
 
 function stateAfter(seen: SeenState, status: KeyStatus, lastErrorCode: ErrorCode | null): KeyState {
   return { status, attempt: seen.attempt, lastErrorCode };

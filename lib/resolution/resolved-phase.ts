@@ -2,17 +2,17 @@ import { phaseResult } from '../phases/phase-result.js';
 import type { Reconciliation } from '../phases/reconciler.js';
 import { rejectionOf } from '../phases/rejection.js';
 
-/** What became of a foreign call, from somebody who knows. */
+/** The outcome of a foreign call, as somebody found it out. */
 export type Resolution = Exclude<Reconciliation, { outcome: 'unknown' }>;
 
-/** The phase's row after it. */
+/** The phase's row after the resolution. */
 export interface ResolvedPhase {
   state: 'reconciled' | 'rejected' | 'withdrawn';
   /** JSON text. */
   result: string | undefined;
 }
 
-/** Throws where the result cannot be stored. */
+/** Throws if the result cannot be stored. */
 export function resolvedPhase(resolution: Resolution, phase: string): ResolvedPhase {
   switch (resolution.outcome) {
     case 'executed':

@@ -2,16 +2,16 @@ import { EMPTY, Observable, of } from 'rxjs';
 
 const watchOf = Symbol('idempotency:watch');
 
-/** Set on a request whose chain of interceptors is watched from outside. */
+/** Set on a request whose chain of interceptors has an outer watcher. */
 interface WatchedRequest {
   [watchOf]?: { answered: boolean };
 }
 
 /**
- * What an interceptor returns once it has answered the request itself: nothing,
- * so that outer interceptors have no value to read members of, and still see the
- * end. Nest takes a chain without a value for an error, hence `watchForAnswers`
- * around it; without that it is `undefined`, which Nest accepts.
+ * What an interceptor returns once it has answered the request itself: an empty
+ * stream, so that outer interceptors have no value to read, and still see the
+ * completion. Nest treats an empty stream as an error, hence `watchForAnswers`
+ * around it; without that, the value is `undefined`, which Nest accepts.
  */
 export function answered(request: object): Observable<undefined> {
   const watch = (request as WatchedRequest)[watchOf];
@@ -21,9 +21,9 @@ export function answered(request: object): Observable<undefined> {
 }
 
 /**
- * The whole chain of a request, all interceptors included. Where one of them has
- * answered, that there is no value is not an error any more: Nest gets an
- * `undefined`, which goes nowhere, because the response is silenced.
+ * The whole chain of a request, all interceptors included. If one of them has
+ * answered, a missing value is not an error: Nest gets `undefined`, which is
+ * never sent, because the response is silenced.
  */
 export function watchForAnswers(
   request: object,
@@ -43,7 +43,7 @@ export function watchForAnswers(
         empty = false;
         subscriber.next(value);
       },
-      // From `await lastValueFrom(next.handle())`, for example.
+      // Thrown by `await lastValueFrom(next.handle())`, for example.
       error: (error: unknown) => {
         if (watch.answered && isEmptyError(error)) complete();
         else subscriber.error(error);
@@ -53,7 +53,7 @@ export function watchForAnswers(
   });
 }
 
-/** By its name: there may be more than one copy of rxjs. */
+/** Compared by name, because there may be more than one copy of rxjs. */
 function isEmptyError(error: unknown): boolean {
   return error instanceof Error && error.name === 'EmptyError';
 }

@@ -1,13 +1,16 @@
 import type { ServerResponse } from 'node:http';
 
-/** Whether somebody still waits for the answer. */
+/** Whether the client still waits for the answer. */
 export interface Client {
   readonly gone: boolean;
-  /** Calls `leave` once when the client hangs up. What is returned takes that back. */
+  /**
+   * Calls `leave` once when the client disconnects. Returns a function that
+   * removes the listener.
+   */
   whenGone(leave: () => void): () => void;
 }
 
-/** The client at the other end of a node response. */
+/** The client of a Node response. */
 export class ConnectedClient implements Client {
   constructor(private readonly raw: ServerResponse) {}
 

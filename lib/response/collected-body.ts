@@ -1,4 +1,4 @@
-/** The bytes of an answer as they come in. */
+/** Collects the bytes of an answer. */
 export class CollectedBody {
   private chunks: Buffer[] = [];
   size = 0;
@@ -13,7 +13,7 @@ export class CollectedBody {
     return this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks, this.size);
   }
 
-  /** Hands the chunks over and forgets them. */
+  /** Returns the chunks and removes them. */
   take(): Buffer[] {
     const { chunks } = this;
     this.chunks = [];
@@ -26,7 +26,7 @@ export function toBuffer(chunk: unknown, encoding?: unknown): Buffer {
   if (chunk instanceof Uint8Array) {
     return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   }
-  // Throws the same TypeError as a response does for anything but a string.
+  // Throws the same TypeError as a response for anything but a string or bytes.
   return Buffer.from(
     chunk as string,
     typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8',

@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http';
 type Listener = (...args: unknown[]) => void;
 
 /**
- * A handler may wait until its answer has gone out before it returns: `await
- * pipeline(file, res)` does, and so does who awaits the callback of `end()`. A
- * held answer goes out only after the handler has returned, so both would wait
- * for ever. This tells the listeners that came with the handler, and only those,
- * that the answer has been handed over. Listeners from before the hold (node's
- * own, which lets go of the socket, and loggers) keep waiting for the real event.
+ * A handler may wait until its answer has gone out before it returns:
+ * `await pipeline(file, res)` does, and so does code that awaits the callback of
+ * `end()`. A held answer is sent only after the handler has returned, so both
+ * would wait for ever. This tells the listeners that the handler added, and only
+ * those, that the answer has been handed over. Listeners from before the hold
+ * (Node's own, which releases the socket, and loggers) wait for the real event.
  */
 export class EarlyFinish {
   constructor(
@@ -19,7 +19,7 @@ export class EarlyFinish {
     process.nextTick(this.tell);
   }
 
-  /** The handler has returned: who starts waiting now gets the real event. */
+  /** The handler has returned: listeners that are added now get the real event. */
   stop(): void {
     this.raw.removeListener('newListener', this.onNewListener);
   }

@@ -3,15 +3,15 @@ import { ConnectedClient, type Client } from './client.js';
 import { headersOfAnotherAnswer, resetHeaders, type Headers } from './response-headers.js';
 import { silence } from './silence.js';
 
-/** Server-Sent Events on their way to one client. */
+/** A stream of Server-Sent Events to one client. */
 export interface EventStream {
   readonly client: Client;
-  /** Text in the format of the stream. Nothing happens once the client has left. */
+  /** Sends text in the format of the stream. Does nothing once the client has left. */
   write(text: string): void;
   end(): void;
 }
 
-/** `no-transform`: compression would hold events back until it has enough of them; nginx buffers unless told not to. */
+/** `no-transform`: compression would buffer events; nginx buffers unless told not to. */
 const HEADERS: Headers = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'private, no-cache, no-store, no-transform',
@@ -19,11 +19,11 @@ const HEADERS: Headers = {
 };
 
 /**
- * Begins a stream on a node response. Whatever Nest, outer interceptors or
- * filters send afterwards goes nowhere.
+ * Begins a stream on a Node response. What Nest, outer interceptors or filters
+ * send afterwards is ignored.
  *
  * @param surroundings headers that others have set: CORS, a request id
- * @param senders what the framework adds to the response and sends with
+ * @param senders the methods that the framework adds to the response for sending
  */
 export function startEventStream(
   raw: ServerResponse,

@@ -10,12 +10,12 @@ import { writeAnswer } from './write-answer.js';
 
 /** The part of an Express request that is used here. */
 interface ExpressRequest {
-  /** Where the application is mounted inside another one. */
+  /** The path under which the application is mounted inside another one. */
   baseUrl?: string;
   route: { path: string | RegExp | string[] };
 }
 
-/** The methods that Express adds to a response and that send. */
+/** The sending methods that Express adds to a response. */
 const SENDERS = [
   'send',
   'json',
@@ -28,8 +28,8 @@ const SENDERS = [
 ];
 
 /**
- * An Express response is a node response with more methods, and all of them end
- * in the few that `HeldResponse` intercepts.
+ * An Express response is a Node response with more methods, all of which call the
+ * few that `HeldResponse` intercepts.
  */
 export class ExpressPlatform implements HttpPlatform {
   constructor(private readonly brokenOffAfterMs = BROKEN_OFF_AFTER_MS) {}

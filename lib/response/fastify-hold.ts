@@ -15,7 +15,7 @@ import {
 } from './response-headers.js';
 import { readStreamedBody, toReadable } from './streamed-body.js';
 
-/** An answer as it was observed, with what Fastify is to send for it. */
+/** An observed answer, with the payload that Fastify sends for it. */
 interface Observation extends ObservedAnswer {
   payload: unknown;
 }
@@ -23,7 +23,7 @@ interface Observation extends ObservedAnswer {
 /**
  * An answer of Fastify passes its `onSend` hooks before compression, so that is
  * where it is observed. What a handler writes to the raw response, with or
- * without `hijack()`, never comes there: `HeldResponse` sees it.
+ * without `hijack()`, does not pass them: `HeldResponse` sees it.
  */
 export class FastifyHold {
   private readonly held: HeldResponse;
@@ -43,11 +43,11 @@ export class FastifyHold {
 
   onSend(payload: unknown, proceed: Next): void {
     if (this.held.claim()) this.answer(payload, proceed);
-    // A second answer goes nowhere, unless the first one failed on its way out.
+    // A second answer is ignored, unless sending the first one failed.
     else if (this.failed) proceed();
   }
 
-  /** A later hook, or the stream that was let go, failed: the client gets the error. */
+  /** A later hook, or the released stream, failed: the client gets the error. */
   onError(): void {
     this.failed = this.held.isOpen;
   }
@@ -55,8 +55,8 @@ export class FastifyHold {
   private answer(sent: unknown, proceed: Next): void {
     const settle = (observation: Observation): void => {
       void this.held.record(observation).then((toSend) => {
-        // In one go: a later error would leave its marks between the two. And
-        // what is thrown here, nobody would hear of.
+        // Without an await in between: a later error could change the reply. And an error thrown
+        // here would be lost.
         try {
           proceed(null, this.release(observation, toSend));
         } catch (error) {
@@ -65,7 +65,7 @@ export class FastifyHold {
       });
     };
     const fail = (error: unknown): void => {
-      // Fastify turns it into an answer of the application's error handling.
+      // The application's error handling answers it.
       this.held.unclaim();
       proceed(error as Error);
     };
@@ -79,11 +79,11 @@ export class FastifyHold {
     else settle(observed);
   }
 
-  /** The payload to go on with. */
+  /** The payload to continue with. */
   private release({ status, headers, payload }: Observation, toSend: AnswerToSend): unknown {
     this.held.open();
     if (toSend.kind === 'replace') return this.replace(payload, toSend.answer);
-    // A later error may have left its marks while the answer was waiting.
+    // A later error may have changed the reply while the answer was waiting.
     this.reply.raw.statusCode = status;
     resetHeaders(this.headers, headers);
     for (const name in toSend.headers) this.headers.setHeader(name, toSend.headers[name]!);
@@ -99,7 +99,7 @@ export class FastifyHold {
     }
     const stream = toReadable(payload);
     if (hasNoContent(status)) {
-      // Fastify drops the body and these headers with it, but only when it writes.
+      // Fastify removes the body and these headers, but only when it writes.
       delete headers['content-type'];
       delete headers['content-length'];
       stream?.destroy();
@@ -132,8 +132,8 @@ export class FastifyHold {
 
   /**
    * Fastify finds out when it writes, which is too late: an answer that cannot be
-   * sent would have been recorded. The offenders are removed, since the answer of
-   * the error handling would fail on them again.
+   * sent would have been recorded. The invalid headers are removed, because the
+   * answer of the error handling would fail on them again.
    */
   private validHeaders(): Headers {
     const headers = copyHeaders(this.reply.getHeaders());
@@ -150,7 +150,7 @@ export class FastifyHold {
     return headers;
   }
 
-  /** What Fastify does with a web Response, only earlier: its body has to be seen here. */
+  /** Does what Fastify does with a web Response, but earlier: its body has to be observed here. */
   private unwrap(response: Response): unknown {
     if (response.bodyUsed) throw new TypeError('The body of the Response has been read already.');
     this.reply.raw.statusCode = response.status;

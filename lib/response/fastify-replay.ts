@@ -10,10 +10,10 @@ import {
   resetHeaders,
 } from './response-headers.js';
 
-/** By which Nest would send its own answer. `status` is its prelude to `redirect`. */
+/** The methods by which Nest would send its own answer. It calls `status` before `redirect`. */
 const SENDERS = ['send', 'redirect', 'view', 'status'] as const;
 
-/** Made once, or each reply would have a shape of its own. */
+/** Created once, or each reply would have its own shape. */
 const SILENCED = Object.fromEntries(
   SENDERS.map((name) => [
     name,
@@ -23,12 +23,12 @@ const SILENCED = Object.fromEntries(
   ]),
 );
 
-/** Whatever Nest sends on the reply from here on goes nowhere. */
+/** What Nest sends on the reply from now on is ignored. */
 export function silenceReply(reply: FastifyReply): void {
   Object.assign(reply, SILENCED);
 }
 
-/** An answer of ours on its way through Fastify's hooks, compression among them. */
+/** An answer of the library that passes Fastify's hooks, including compression. */
 export class FastifyReplay {
   private failed = false;
 
@@ -45,7 +45,7 @@ export class FastifyReplay {
     send.call(reply, this.payload ?? undefined);
   }
 
-  /** Hooks before this one may have changed the answer once more: put it right. */
+  /** Earlier hooks may have changed the answer: restore it. */
   onSend(_payload: unknown, next: Next): void {
     if (this.failed) return next();
     const { reply, answer } = this;
@@ -56,7 +56,10 @@ export class FastifyReplay {
     next(null, this.payload);
   }
 
-  /** A later hook failed: let the application's error handling answer, or the client waits for ever. */
+  /**
+   * A later hook failed: the application's error handling answers, or the client
+   * would wait for ever.
+   */
   onError(): void {
     this.failed = true;
     for (const name of SENDERS) Reflect.deleteProperty(this.reply, name);
@@ -79,7 +82,7 @@ interface GuardedResponse extends ServerResponse {
   };
 }
 
-/** Made once as well. */
+/** Created once as well. */
 const GUARDED: ThisType<GuardedResponse> = {
   write(...args: unknown[]) {
     return this.writableEnded || (Reflect.apply(this[guardOf].write, this, args) as boolean);
@@ -97,8 +100,8 @@ function noteSource(this: GuardedResponse, stream: Readable): void {
 
 /**
  * Nest's exception filter ends the raw response when an outer interceptor fails
- * after the answer. That must not cut off a body that is still being compressed,
- * nor fail because all of it has left.
+ * after the answer. That must not truncate a body that is still being compressed,
+ * nor fail because all of it was sent.
  */
 function guardEnd(raw: ServerResponse): void {
   const { write, end } = raw;

@@ -16,11 +16,11 @@ export interface FastifyReply {
   header(name: string, value: string | string[]): unknown;
   getHeaders(): OutgoingHttpHeaders;
   removeHeader(name: string): unknown;
-  /** From here on the raw response is ours. */
+  /** From now on the library writes to the raw response. */
   hijack(): unknown;
 }
 
-/** Call with an error, or with the payload to go on with. */
+/** Called with an error, or with the payload to continue with. */
 export type Next = (error?: Error | null, payload?: unknown) => void;
 
 export interface FastifyInstance {

@@ -11,17 +11,17 @@ import { copyHeaders } from './response-headers.js';
 const holdOf = Symbol('idempotency:hold');
 const replayOf = Symbol('idempotency:replay');
 
-/** A request with what becomes of its answer. */
+/** A request, with the object that handles its answer. */
 interface MarkedRequest extends FastifyRequest {
   [holdOf]?: FastifyHold;
   [replayOf]?: FastifyReplay;
 }
 
 /**
- * Fastify sends through hooks. Ours find what they are for on the request itself:
- * an AsyncLocalStorage is gone by the time they run, and a WeakMap of all
- * requests would be a burden to every garbage collection. They must be added
- * before the instance is ready, so the platform is made at module init.
+ * Fastify sends through hooks. The library's hooks find their state on the
+ * request itself: the AsyncLocalStorage is empty when they run, and a WeakMap of
+ * all requests would slow down every garbage collection. Hooks must be added
+ * before the instance is ready, so the platform is created at module init.
  */
 export class FastifyPlatform implements HttpPlatform {
   constructor(
@@ -59,7 +59,7 @@ export class FastifyPlatform implements HttpPlatform {
     (response as FastifyReply).header(name, value);
   }
 
-  /** Past Fastify's hooks for a payload, which are made for answers that have an end: compression among them. */
+  /** Bypasses Fastify's hooks for payloads, such as compression, which expect answers that end. */
   streamEvents(response: unknown): EventStream {
     const reply = response as FastifyReply;
     const surroundings = copyHeaders(reply.getHeaders());

@@ -1,6 +1,6 @@
 /**
- * The end of a handler and its interceptors, for those that wait for it. Not a
- * promise: every request has one, and most often nobody waits.
+ * Tells listeners when a handler and its interceptors have ended. Not a promise:
+ * every request has one, and usually nobody listens.
  */
 export class HandlerEnd {
   private waiting: (() => void)[] | undefined;
@@ -16,7 +16,7 @@ export class HandlerEnd {
     else (this.waiting ??= []).push(callback);
   }
 
-  /** The handler has ended. In the order in which they came, all who wait are told. */
+  /** The handler has ended: calls the listeners, in the order in which they were added. */
   readonly tell = (): void => {
     if (this.over) return;
     this.over = true;

@@ -16,30 +16,30 @@ import { WrittenAnswer } from './written-answer.js';
 
 /**
  * How long after the handler's end an answer may still come when its client has
- * left. Nest renders JSON and errors for it as usual, but gives up streams
- * without a word, and no event tells the two apart. Late answers come from outer
- * interceptors and exception filters that wait for something, a database for
- * example, so this is far longer than they take. Nobody waits for it meanwhile
- * but a retry, which is told that the first attempt is still in progress.
+ * left. Nest renders JSON and errors as usual then, but silently drops streams,
+ * and no event tells the two apart. Late answers come from outer interceptors and
+ * exception filters that wait for something, such as a database, so this is much
+ * longer than they take. Meanwhile only a retry is affected: it is told that the
+ * first attempt is in progress.
  */
 export const BROKEN_OFF_AFTER_MS = 5_000;
 
 type Phase =
-  /** Nothing is decided: what is written is collected. */
+  /** Open: what is written is collected. */
   | 'holding'
-  /** The framework's own `send()` has the answer: writes by others are ignored. */
+  /** The framework's own `send()` has the answer: other writes are ignored. */
   | 'claimed'
   /** What was written is being recorded. */
   | 'settling'
-  /** The answer may leave: every call goes through. */
+  /** Released: every call passes through. */
   | 'open'
-  /** Another answer has left: the rest of the original is ignored. */
+  /** Another answer was sent: the rest of the original is ignored. */
   | 'replaced';
 
 /**
- * A node response whose bytes are kept back. Compression and session middleware
- * patched the response before this does, so what arrives here is the answer
- * before they change it, and what is let go still passes through them.
+ * A Node response whose bytes are held. Compression and session middleware have
+ * patched the response earlier, so what arrives here is the answer before they
+ * change it, and what is released still passes through them.
  */
 export class HeldResponse implements Interceptor {
   private phase: Phase = 'holding';
@@ -72,7 +72,10 @@ export class HeldResponse implements Interceptor {
     return this.phase === 'open';
   }
 
-  /** True as soon as an answer was given, or a later error would overwrite it while it waits. */
+  /**
+   * True as soon as there is an answer; otherwise a later error would overwrite
+   * it while it is held.
+   */
   get headersSent(): boolean {
     if (this.hasLeft()) return ownView(this.raw, 'headersSent');
     return this.written.head !== undefined || this.phase === 'claimed';
@@ -85,7 +88,7 @@ export class HeldResponse implements Interceptor {
 
   writeHead(args: unknown[]): unknown {
     const { raw, phase } = this;
-    // Of a replacement too, which middleware may not have sent yet.
+    // Also for a replacement, which middleware may not have sent yet.
     if (phase === 'open' || (phase === 'replaced' && !this.headersSent)) {
       return this.original.writeHead.apply(raw, args);
     }
@@ -103,8 +106,8 @@ export class HeldResponse implements Interceptor {
     if (!this.isBeingWritten()) return true;
     this.written.add(args);
     this.advance();
-    // Before the handler's end no writer has to wait: the handler may be waiting
-    // for it, and room is made only after the handler's end.
+    // Before the handler's end no writer has to wait: the handler may be waiting for the writer,
+    // and the held bytes are released only after the handler's end.
     if (!this.isSettling()) return true;
     this.owedDrain ??= new OwedDrain(this.raw);
     return false;
@@ -121,7 +124,7 @@ export class HeldResponse implements Interceptor {
 
   /**
    * The framework is about to send the answer through its own hooks. False if
-   * that comes too late, because an answer was given already.
+   * there is an answer already.
    */
   claim(): boolean {
     if (this.phase !== 'holding' || this.written.head !== undefined) return false;
@@ -130,7 +133,7 @@ export class HeldResponse implements Interceptor {
     return true;
   }
 
-  /** The claimed answer failed before any of it was observed: another one will come. */
+  /** The claimed answer failed before it was observed: another one will follow. */
   unclaim(): void {
     this.phase = 'holding';
     this.brokenOffTimer = undefined;
@@ -146,7 +149,7 @@ export class HeldResponse implements Interceptor {
     );
   }
 
-  /** Lets everything through from now on. */
+  /** Passes everything through from now on. */
   open(): void {
     this.phase = 'open';
   }
@@ -177,7 +180,7 @@ export class HeldResponse implements Interceptor {
     this.advance();
   };
 
-  /** A moment later: most handlers are through by then, and nobody waits for `finish`. */
+  /** Deferred: most handlers have ended by then, and nobody waits for `finish`. */
   private announceFinish(): void {
     process.nextTick(() => {
       if (!this.handlerHasEnded) {
@@ -191,7 +194,7 @@ export class HeldResponse implements Interceptor {
     const { written } = this;
     if (this.phase !== 'holding' || !this.handlerHasEnded) return;
     if (written.complete || written.size > this.options.maxBytes) this.recordWritten();
-    // Pipes let go of a closed response: what was begun will not be ended.
+    // Pipes detach from a closed response: a body that was begun will never end.
     else if (this.closed && written.head !== undefined) this.recordWritten();
     else if (this.closed) {
       this.brokenOffTimer ??= setTimeout(() => {
@@ -210,14 +213,14 @@ export class HeldResponse implements Interceptor {
         if (toSend.kind === 'replace') this.replace(toSend.answer);
         else this.release(toSend.headers, observed.body);
       })
-      // A client that waits for ever cannot retry: rather cut the connection.
+      // A client that waits for ever cannot retry: close the connection instead.
       .catch((error: Error) => this.raw.destroy(error));
   }
 
   private release(ourHeaders: Record<string, string>, body: Buffer | undefined): void {
     const { raw, original } = this;
     this.phase = 'open';
-    // Whatever came after the head was sent must not show in it.
+    // Changes after the head was sent must not show in it.
     restoreHead(raw, this.written.head!);
     for (const name in ourHeaders) raw.setHeader(name, ourHeaders[name]!);
 
@@ -227,7 +230,7 @@ export class HeldResponse implements Interceptor {
     else original.end.call(raw);
   }
 
-  /** Lets go of a body that was not kept, and of the rest of it as it comes. */
+  /** Releases a body that was not kept, and the rest of it as it comes. */
   private flush(chunks: Buffer[]): void {
     if (this.closed) return;
     const { raw, original } = this;

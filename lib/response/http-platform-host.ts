@@ -4,8 +4,8 @@ import type { HttpPlatform } from './http-platform.js';
 import { createHttpPlatform } from './platforms.js';
 
 /**
- * The platform of the running application. Made late, because Nest sets the
- * HTTP adapter after the providers; a worker process has none at all.
+ * The platform of the running application. Created late, because Nest sets the
+ * HTTP adapter after the providers; a worker process has none.
  */
 @Injectable()
 export class HttpPlatformHost {
@@ -13,7 +13,7 @@ export class HttpPlatformHost {
 
   constructor(private readonly host: HttpAdapterHost) {}
 
-  /** To be called before the server listens: Fastify takes hooks only until then. */
+  /** Call it before the server listens: Fastify accepts no hooks after that. */
   install(): void {
     if (this.host.httpAdapter) this.made ??= createHttpPlatform(this.host.httpAdapter);
   }

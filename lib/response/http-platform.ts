@@ -4,22 +4,22 @@ import type { EventStream } from './event-stream.js';
 import type { HandlerEnd } from './handler-end.js';
 
 export interface HoldOptions {
-  /** Bodies above this size are let through unrecorded, after `record`. */
+  /** Larger bodies are sent without being recorded, after `record`. */
   maxBytes: number;
   handlerEnd: HandlerEnd;
   /**
-   * Called exactly once, after the handler has ended and before the first byte
-   * leaves. Never rejects.
+   * Called exactly once, after the handler has ended and before the first byte is
+   * sent. Never rejects.
    */
   record: (observed: ObservedAnswer) => Promise<AnswerToSend>;
 }
 
-/** Everything this library knows about one HTTP framework under Nest. */
+/** The interface to one HTTP framework under Nest. */
 export interface HttpPlatform {
   /** The pattern of the matched route, such as `/rides/:id/tips`. */
   routePattern(request: unknown): string;
 
-  /** Who waits for this response. */
+  /** The client of this response. */
   client(response: unknown): Client;
 
   /**
@@ -28,7 +28,7 @@ export interface HttpPlatform {
    */
   send(response: unknown, answer: Answer): void;
 
-  /** For an answer that Nest sends. */
+  /** Sets headers for an answer that Nest sends. */
   setHeader(response: unknown, name: string, value: string): void;
 
   /** Answers the request with a stream of events, and turns whatever Nest sends afterwards into a no-op. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** The calls by which an application sends, each with its arguments as they were given. */
+/** The calls by which an application sends, with their arguments. */
 export interface Interceptor {
   readonly headersSent: boolean;
   readonly writableEnded: boolean;
@@ -21,8 +21,8 @@ export interface OriginalMethods {
 const interceptorOf = Symbol('interceptor');
 type Intercepted = ServerResponse & { [interceptorOf]: Interceptor };
 
-// All of these are made once: functions of its own would give each response a
-// shape of its own, and whatever is done with it would become slow.
+// All of these are created once: with its own functions each response would have its own shape, and
+// every access to it would become slow.
 const headersSent: PropertyDescriptor & ThisType<Intercepted> = {
   configurable: true,
   get() {
@@ -52,8 +52,8 @@ const methods: ThisType<Intercepted> = {
 };
 
 /**
- * Puts an interceptor between the application and a node response. It stays for
- * the life of the response, since others may have wrapped these methods again.
+ * Puts an interceptor between the application and a Node response. It stays for
+ * the life of the response, because others may have wrapped these methods again.
  */
 export function interceptResponse(raw: ServerResponse, interceptor: Interceptor): OriginalMethods {
   const { writeHead, flushHeaders, write, end } = raw;

@@ -5,8 +5,9 @@ type Listener = (...args: unknown[]) => void;
 /**
  * While a large answer waits to be recorded, its writer is told to wait for
  * `drain`. The response itself may never emit it, because nothing was written to
- * it yet; and compression middleware moves such listeners to a stream of its own,
- * out of reach of `emit`. So the listeners are noted as they come.
+ * it yet; and compression middleware moves such listeners to its own stream,
+ * where `emit` does not reach them. So the listeners are remembered when they are
+ * added.
  */
 export class OwedDrain {
   private readonly listeners: Listener[] = [];

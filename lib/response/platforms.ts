@@ -9,10 +9,7 @@ export interface HttpPlatformOptions {
   brokenOffAfterMs?: number;
 }
 
-/**
- * Call it while modules are being initialised: Fastify takes no more hooks once
- * it is ready.
- */
+/** Call it while modules are being initialised: Fastify accepts no hooks once it is ready. */
 export function createHttpPlatform(
   httpAdapter: AbstractHttpAdapter,
   options: HttpPlatformOptions = {},

@@ -13,21 +13,21 @@ export function readHead(raw: ServerResponse): Head {
   return { status: raw.statusCode, message, headers: copyHeaders(raw.getHeaders()) };
 }
 
-/** Undoes whatever was changed since. */
+/** Undoes all later changes. */
 export function restoreHead(raw: ServerResponse, head: Head): void {
   raw.statusCode = head.status;
   if (hasMessage(raw)) raw.statusMessage = head.message ?? '';
   resetHeaders(raw, head.headers);
 }
 
-/** A response of HTTP/2 has no such thing, and warns whoever asks for it. */
+/** An HTTP/2 response has no reason phrase, and warns when it is read. */
 export function hasMessage(raw: ServerResponse): boolean {
   return Object.hasOwn(raw, 'statusMessage');
 }
 
 /**
- * Node finds this out when it writes, which is too late for the application's own
- * error handling once the answer is held.
+ * Node finds this out when it writes. For a held answer, that is too late for the
+ * application's error handling.
  */
 export function assertValid({ status }: Head): void {
   if (status >= 100 && status <= 999) return;
@@ -46,7 +46,7 @@ export function applyWriteHead(raw: ServerResponse, args: readonly unknown[]): v
   if (!headers) return;
 
   const entries = Array.isArray(headers) ? pairs(headers) : Object.entries(headers);
-  // They replace what was set before, while a list may name one header twice.
+  // They replace earlier values, while a list may name one header twice.
   for (const [name] of entries) raw.removeHeader(name);
   for (const [name, value] of entries) {
     if (value === undefined) continue;

@@ -11,8 +11,8 @@ export class ReplyHeaders implements HeaderTarget {
   }
 
   setHeader(name: string, value: string | string[]): void {
-    // Fastify adds to a set-cookie that is there already. Other headers are not
-    // removed first: a deletion makes the reply's headers slow to read from then on.
+    // Fastify appends to an existing set-cookie. Other headers are not removed first: a deletion
+    // makes the headers object slow.
     if (name === 'set-cookie') this.reply.removeHeader(name);
     this.reply.header(name, value);
   }

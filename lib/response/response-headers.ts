@@ -12,9 +12,9 @@ export interface HeaderTarget {
 }
 
 /**
- * Headers that belong to one particular answer. When another answer takes its
- * place they have to go, wherever they came from: `@Header()` sets them before
- * any interceptor runs, and a problem document labelled `text/csv`, or with the
+ * Headers that belong to one particular answer. They are removed when another
+ * answer replaces it, wherever they came from: `@Header()` sets them before any
+ * interceptor runs, and a problem document labelled `text/csv`, or with the
  * length of the original, would be broken.
  */
 const OF_ONE_ANSWER: ReadonlySet<string> = new Set([
@@ -34,7 +34,7 @@ const OF_ONE_ANSWER: ReadonlySet<string> = new Set([
   'transfer-encoding',
 ]);
 
-/** A copy that later calls on the response cannot change: lists are copied too. */
+/** A copy that later calls on the response cannot change; lists are copied too. */
 export function copyHeaders(headers: OutgoingHttpHeaders): Headers {
   const copy: Headers = {};
   for (const name in headers) {
@@ -46,7 +46,7 @@ export function copyHeaders(headers: OutgoingHttpHeaders): Headers {
   return copy;
 }
 
-/** The headers of the surroundings (CORS, request id, session) with the ones of another answer. */
+/** The headers that others have set (CORS, request id, session), with those of another answer. */
 export function headersOfAnotherAnswer(surroundings: Headers, answer: Headers): Headers {
   const headers: Headers = {};
   for (const name in surroundings) {
@@ -56,7 +56,7 @@ export function headersOfAnotherAnswer(surroundings: Headers, answer: Headers): 
   return headers;
 }
 
-/** Makes the response carry exactly these headers. What is right already keeps its spelling. */
+/** Gives the response exactly these headers. Headers that are right already keep their spelling. */
 export function resetHeaders(
   target: HeaderTarget,
   wanted: Headers,

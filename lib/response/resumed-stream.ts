@@ -2,8 +2,9 @@ import { Readable } from 'node:stream';
 import { toBuffer } from './collected-body.js';
 
 /**
- * What was read of a source, and then the rest of it. Not a generator: one that
- * waits for its source cannot be stopped before the source moves again.
+ * The part of a source that was read, and then the rest of it. Not a generator: a
+ * generator that waits for its source cannot be stopped until the source
+ * continues.
  */
 export class ResumedStream extends Readable {
   constructor(
@@ -13,7 +14,7 @@ export class ResumedStream extends Readable {
     private next: Promise<IteratorResult<unknown>> | undefined,
   ) {
     super();
-    // Nobody may come to read as far as an error.
+    // Possibly nobody reads up to the error.
     next?.catch(() => undefined);
   }
 

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * After the answer: whatever Nest, outer interceptors or filters still send goes
- * nowhere. Without this they would throw ERR_HTTP_HEADERS_SENT, and every replay
- * would leave an error in the log.
+ * After the answer: ignores what Nest, outer interceptors or filters send.
+ * Otherwise they would throw ERR_HTTP_HEADERS_SENT, and every replay would log an
+ * error.
  */
 export function silence(raw: ServerResponse, senders: readonly string[]): void {
   const ignore = () => raw;
@@ -14,8 +14,8 @@ export function silence(raw: ServerResponse, senders: readonly string[]): void {
   };
   for (const name of senders) silenced[name] = ignore;
 
-  // Session middleware may write the head, with its cookie, only after a trip to
-  // its store. Until then these have to work.
+  // Session middleware may write the head, with its cookie, only after it has asked its store.
+  // Until then these methods have to work.
   for (const name of HEAD_METHODS) {
     const method = raw[name] as (...args: unknown[]) => unknown;
     silenced[name] = (...args: unknown[]) => (raw.headersSent ? raw : method.apply(raw, args));

@@ -6,15 +6,15 @@ import { ResumedStream } from './resumed-stream.js';
 
 export type StreamedBody =
   | { kind: 'whole'; body: Buffer }
-  /** Too large, or its source failed midway: what was read, then the rest or the error. */
+  /** Too large, or its source failed midway: the part that was read, then the rest or the error. */
   | { kind: 'partial'; stream: Readable }
   /** The client left. */
   | { kind: 'broken off' };
 
 /**
- * Reads a stream up to its end. One that outgrows the limit is read on until the
- * handler has ended, and handed back then. Throws if the source fails before it
- * gave anything: the application's error handling can still answer.
+ * Reads a stream up to its end. One that exceeds the limit is read until the
+ * handler has ended, and then returned. Throws if the source fails before its
+ * first chunk: the application's error handling can still answer.
  */
 export async function readStreamedBody(
   source: Readable,
@@ -39,8 +39,8 @@ export async function readStreamedBody(
   try {
     for (;;) {
       const next = iterator.next();
-      // A source that waits for something may not notice its own destruction, so
-      // nothing but the client's leaving itself ends the wait for it.
+      // A source that waits for something may not notice that it was destroyed, so only the
+      // client's departure ends the wait for it.
       const event = await Promise.race(
         read.size > maxBytes ? [ended, next, closed] : [next, closed],
       );
@@ -61,14 +61,14 @@ export async function readStreamedBody(
   }
 }
 
-/** Whatever Fastify takes for a stream, as a node stream. */
+/** Anything that Fastify treats as a stream, as a Node stream. */
 export function toReadable(payload: unknown): Readable | undefined {
   if (typeof payload !== 'object' || payload === null) return undefined;
   if ('getReader' in payload) {
     return Readable.fromWeb(payload as Parameters<typeof Readable.fromWeb>[0]);
   }
   if (!('pipe' in payload)) return undefined;
-  // Streams from before async iterators exist too.
+  // Old streams have no async iterator.
   return Symbol.asyncIterator in payload
     ? (payload as Readable)
     : new Readable().wrap(payload as NodeJS.ReadableStream);

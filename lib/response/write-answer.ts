@@ -8,12 +8,15 @@ import {
   type Headers,
 } from './response-headers.js';
 
-/** Sends an answer among the headers that surround it, in place of whatever was prepared. */
+/**
+ * Sends an answer together with the headers that others have set, in place of
+ * what was prepared.
+ */
 export function writeAnswer(raw: ServerResponse, answer: Answer, surroundings: Headers): void {
   const { status, body } = answer;
   const headers = headersOfAnotherAnswer(surroundings, answer.headers);
   raw.statusCode = status;
-  // The reason phrase of the original does not fit; node fills in the right one.
+  // The reason phrase of the original does not fit; Node fills in the right one.
   if (hasMessage(raw)) raw.statusMessage = '';
 
   if (hasNoContent(status)) {

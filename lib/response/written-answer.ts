@@ -4,9 +4,9 @@ import { CollectedBody, toBuffer } from './collected-body.js';
 import { applyWriteHead, assertValid, readHead, type Head } from './raw-head.js';
 import { hasNoContent } from './response-headers.js';
 
-/** What an application has written to a node response so far, which keeps it from leaving. */
+/** What an application has written to a held Node response so far. */
 export class WrittenAnswer {
-  /** Set by the first thing that is written: from then on, status and headers count as sent. */
+  /** Set by the first write: from then on, status and headers count as sent. */
   head: Head | undefined;
   complete = false;
   private readonly body = new CollectedBody();
@@ -33,7 +33,7 @@ export class WrittenAnswer {
 
   /** The arguments of `write()`. */
   add([chunk, second, third]: unknown[]): void {
-    // A copy: the writer may reuse its buffer as soon as it believes it written.
+    // A copy: the writer may reuse its buffer once it considers it written.
     const bytes = Buffer.from(toBuffer(chunk, second));
     this.begin();
     this.body.push(bytes);
@@ -53,7 +53,7 @@ export class WrittenAnswer {
     this.complete = true;
   }
 
-  /** Without its body if that is too large, or not all there. */
+  /** Without its body if that is too large or incomplete. */
   observe(maxBytes: number): ObservedAnswer {
     const { status, headers } = (this.head ??= readHead(this.raw));
     return { status, headers, body: this.wholeBody(status, maxBytes) };

@@ -21,8 +21,8 @@ export const idempotencyEntities: EntityClass[] = [
 const inSchema = new Map<string, EntityClass[]>();
 
 /**
- * The entities to load. A schema of their own is part of an entity's metadata,
- * so it needs classes of its own; they are made once per schema.
+ * The entities to load. A PostgreSQL schema is part of an entity's metadata, so
+ * each schema needs its own classes; they are made once per schema.
  */
 export function entitiesIn(schema: string | undefined): EntityClass[] {
   if (schema === undefined) return idempotencyEntities;

@@ -1,8 +1,8 @@
 /**
  * Every value of `last_error_code`, with what it means: why the last attempt
- * ended without a final answer, or what was done to the key since. It is for
- * people and for the operator's searches. No statement branches on it: what a
- * statement has to know is a status or a column of its own.
+ * ended without a final answer, or what has been done to the key since. It is for
+ * people. No statement branches on it: what a statement needs to know is a status
+ * or a column.
  */
 export interface ErrorCodes {
   /** A foreign call was begun, and no outcome was recorded. */
@@ -17,11 +17,11 @@ export interface ErrorCodes {
   handler_not_begun: never;
   /** A worker's attempt at the operation failed; another one follows. */
   operation_failed: never;
-  /** Workers have tried the operation as often as they may. */
+  /** Workers have tried the operation the maximum number of times. */
   attempts_exhausted: never;
-  /** The reconciler has asked as often as it may; the key is left to people. */
+  /** The reconciler has asked the maximum number of times; the key is left to people. */
   reconciliation_exhausted: never;
-  /** Past its retention, and it waits for the completer, which gets a last chance. */
+  /** Past its retention; the completer makes a last attempt. */
   overdue: never;
   /** Past its retention, and nobody finished it: closed with 408. */
   unfinished: never;
@@ -29,11 +29,11 @@ export interface ErrorCodes {
   retry_requested: never;
   /** A person decided that the key may run again. */
   resolved: never;
-  /** What became of the call in doubt was found out: it took effect. */
+  /** The call in doubt was resolved: it took effect. */
   phase_reconciled: never;
-  /** It was rejected by the other system. */
+  /** The call in doubt was resolved: the other system rejected it. */
   phase_rejected: never;
-  /** It never took effect. */
+  /** The call in doubt was resolved: it never took effect. */
   phase_withdrawn: never;
 }
 
@@ -42,7 +42,7 @@ type HttpErrorCode = `http_${number}`;
 
 export type ErrorCode = keyof ErrorCodes | HttpErrorCode;
 
-/** For statements with a code in their text: the compiler knows its name. */
+/** A code as an SQL literal; the compiler checks its name. */
 export function sqlCode(code: keyof ErrorCodes): string {
   return `'${code}'`;
 }

@@ -1,12 +1,14 @@
-import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 
 /**
- * What somebody decided about a key: who, what, why, and what it changed. It
- * points to the key by its id only, without a foreign key, because it has to
- * outlive the key; no job removes it.
+ * What somebody decided about a key or a message: who, what, why, and what it
+ * changed. It refers to them without a foreign key, because it has to outlive
+ * them; no job removes it.
  */
 @Entity('idempotency_audit')
+@Check('ck_idempotency_audit_subject', 'key_id IS NOT NULL OR message_id IS NOT NULL')
 @Index(['scope', 'keyId'])
+@Index(['scope', 'messageId'], { where: 'message_id IS NOT NULL' })
 export class IdempotencyAudit {
   @PrimaryColumn('text', { name: 'scope' })
   scope!: string;
@@ -14,20 +16,27 @@ export class IdempotencyAudit {
   @PrimaryGeneratedColumn('identity', { name: 'id', type: 'bigint', generatedIdentity: 'ALWAYS' })
   id!: string;
 
-  @Column('bigint', { name: 'key_id' })
-  keyId!: string;
+  /** The key; for a message, the key whose request added it, if there was one. */
+  @Column('bigint', { name: 'key_id', nullable: true })
+  keyId!: string | null;
 
-  @Column('text', { name: 'endpoint' })
-  endpoint!: string;
+  /** Null in an entry about a message. */
+  @Column('text', { name: 'endpoint', nullable: true })
+  endpoint!: string | null;
 
-  @Column('text', { name: 'key' })
-  key!: string;
+  /** Null in an entry about a message. */
+  @Column('text', { name: 'key', nullable: true })
+  key!: string | null;
 
   /** The foreign call that the decision was about, if it was about one. */
   @Column('uuid', { name: 'effect_key', nullable: true })
   effectKey!: string | null;
 
-  /** `resolve`, `resolve_key`, `retry`, `evict` or `expire`. */
+  /** The dead letter that was requeued, in an entry about a message. */
+  @Column('uuid', { name: 'message_id', nullable: true })
+  messageId!: string | null;
+
+  /** `resolve`, `resolve_key`, `retry`, `evict`, `expire` or `requeue`. */
   @Column('text', { name: 'action' })
   action!: string;
 

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** How far a job that walks along a table has come, over all processes. */
+/** How far a job that walks through a table has come, shared by all processes. */
 @Entity('idempotency_jobs')
 export class IdempotencyJob {
   @PrimaryColumn('text', { name: 'job' })

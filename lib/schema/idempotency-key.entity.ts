@@ -3,20 +3,20 @@ import { IdentityColumn } from './identity-column.js';
 import type { KeyStatus } from './key-status.js';
 
 /**
- * One key of one scope: who runs it, how far it got, and what it answered.
- * The library reads and writes it with its own statements (see key-store.ts);
- * the entity is for your queries, relations and `migration:generate`.
+ * One key of one scope: who runs it, how far it got, and what it answered. The
+ * library reads and writes it with its own statements (see key-store.ts); the
+ * entity is for your queries, relations and `migration:generate`.
  *
- * In this and the other entities every column has its name, because statements
- * use it, whatever a naming strategy would make of it. Keys and indexes have
- * none: TypeORM makes them of the table's name, so that tables with another
- * `entityPrefix` can stand beside these.
+ * In this and the other entities every column has an explicit name, because
+ * statements use it; a naming strategy must not change it. Keys and indexes have
+ * none: TypeORM derives theirs from the table's name, so that tables with another
+ * `entityPrefix` can exist beside these.
  */
 @Entity('idempotency_keys')
 @Unique(['id'])
 @Index(['expiresAt'])
 @Index(['resumeAfter'], { where: 'resume_after IS NOT NULL' })
-@Index(['reconcileAfter'], {
+@Index(['reconcileAfter', 'id'], {
   where: 'reconcile_after IS NOT NULL',
 })
 @Check(
@@ -50,7 +50,10 @@ export class IdempotencyKey {
   @Column('text', { name: 'recovery_point', default: 'started' })
   recoveryPoint!: string;
 
-  /** The attempt that runs the key, or ran it last. Kept after the end, so that a lost reply is recognised. */
+  /**
+   * The attempt that runs the key, or ran it last. Kept after the attempt, so
+   * that a lost reply is recognised.
+   */
   @Column('uuid', { name: 'owner' })
   owner!: string;
 
@@ -78,7 +81,7 @@ export class IdempotencyKey {
   @Column('text', { name: 'last_error_code', nullable: true })
   lastErrorCode!: string | null;
 
-  /** When the reconciler looks into an unknown outcome; `infinity` where it is left to people. */
+  /** When the reconciler asks about an unknown outcome; `infinity` where it is left to people. */
   @Column('timestamptz', { name: 'reconcile_after', nullable: true })
   reconcileAfter!: Date | number | null;
 
@@ -92,7 +95,7 @@ export class IdempotencyKey {
   @Column('json', { name: 'input', nullable: true })
   input!: unknown;
 
-  /** The route's lease, for a worker that goes on with the operation. */
+  /** The route's lease, for a worker that continues the operation. */
   @Column('integer', { name: 'lease_ms', nullable: true })
   leaseMs!: number | null;
 
@@ -100,7 +103,7 @@ export class IdempotencyKey {
   @Column('bigint', { name: 'max_run_time_ms', nullable: true })
   maxRunTimeMs!: string | null;
 
-  /** When the jobs may look at it again; null for a key that nobody has to look at. */
+  /** When a job may process it again; null if no job has to. */
   @Column('timestamptz', { name: 'resume_after', nullable: true })
   resumeAfter!: Date | null;
 
@@ -108,7 +111,7 @@ export class IdempotencyKey {
   @Column('integer', { name: 'resume_attempts', default: 0 })
   resumeAttempts!: number;
 
-  /** The key is past its retention, and the completer has its last chance; otherwise null. */
+  /** The key is past its retention, and the completer makes a last attempt; otherwise null. */
   @Column('boolean', { name: 'overdue', nullable: true })
   overdue!: true | null;
 

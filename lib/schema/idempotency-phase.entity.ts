@@ -11,7 +11,10 @@ import {
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { InDoubt, PhaseKind, PhaseState } from './phase-record.js';
 
-/** Phases go when their key goes. Apart, because tables in a schema of their own need it anew. */
+/**
+ * Phases are removed with their key. A function, because tables in their own
+ * schema need the relation again.
+ */
 export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecorator {
   return (target, property) => {
     ManyToOne(key, { onDelete: 'CASCADE' })(target, property as string);
@@ -25,7 +28,7 @@ export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecor
   };
 }
 
-/** One phase of one key: what was begun, under which effect key, and what came of it. */
+/** One phase of one key: what was begun, under which effect key, and its outcome. */
 @Entity('idempotency_phases')
 @Check('ck_idempotency_phases_kind', `kind = ANY ('{local,foreign,operation}')`)
 @Check(
@@ -65,7 +68,7 @@ export class IdempotencyPhase {
   @Column('integer', { name: 'attempt' })
   attempt!: number;
 
-  /** The idempotency key handed to the other system: one per phase, whatever the attempt. */
+  /** The idempotency key handed to the other system: one per phase, the same for every attempt. */
   @Column('uuid', { name: 'effect_key', nullable: true })
   effectKey!: string | null;
 
@@ -76,7 +79,7 @@ export class IdempotencyPhase {
   @Column('timestamptz', { name: 'key_valid_until', nullable: true })
   keyValidUntil!: Date | null;
 
-  /** json and not jsonb: the text is given back as it was written. */
+  /** json and not jsonb: the text is returned as it was written. */
   @Column('json', { name: 'request', nullable: true })
   request!: unknown;
 

@@ -2,11 +2,11 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /**
  * A process that imports the module, and what its jobs were doing when it last
- * said so. It has no scope: a process serves all of them.
+ * reported. It has no scope, because a process serves all scopes.
  */
 @Entity('idempotency_processes')
 export class IdempotencyProcess {
-  /** Made when the process boots. */
+  /** Generated when the process boots. */
   @PrimaryColumn('uuid', { name: 'id' })
   id!: string;
 
@@ -16,7 +16,7 @@ export class IdempotencyProcess {
   @Column('integer', { name: 'pid' })
   pid!: number;
 
-  /** Of this package. */
+  /** The version of this package. */
   @Column('text', { name: 'version' })
   version!: string;
 

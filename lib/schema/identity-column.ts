@@ -1,9 +1,8 @@
 import { Column, getMetadataArgsStorage } from 'typeorm';
 
 /**
- * A bigint that the database numbers itself. TypeORM has a decorator for it only
- * where it is the primary key. Not a serial: its sequence would need a right of
- * its own.
+ * A bigint identity column. TypeORM has a decorator for it only for primary keys.
+ * It is not a serial, because a serial's sequence needs a separate right.
  */
 export function IdentityColumn(name: string): PropertyDecorator {
   return (target, property) => {
@@ -12,7 +11,7 @@ export function IdentityColumn(name: string): PropertyDecorator {
     getMetadataArgsStorage().generations.push({
       target: target.constructor,
       propertyName,
-      // Known to TypeORM everywhere but in this type.
+      // TypeORM supports it, but this type lacks it.
       strategy: 'identity' as 'increment',
     });
   };

@@ -1,7 +1,10 @@
-/** PostgreSQL reads JSON with a bounded stack; at several thousand levels it refuses the statement. */
+/**
+ * PostgreSQL parses JSON with a bounded stack; at several thousand levels it
+ * refuses the statement.
+ */
 export const DEEPEST_JSON = 1_000;
 
-/** Whether a JSON text has more levels of lists and objects than our columns can take. */
+/** Whether a JSON text has more levels of lists and objects than the columns accept. */
 export function isTooDeep(json: string): boolean {
   // Each level takes two characters.
   if (json.length <= 2 * DEEPEST_JSON) return false;

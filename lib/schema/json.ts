@@ -4,10 +4,10 @@ import { PhaseUsageError } from '../policy/phase-errors.js';
 type Callable = (...args: never[]) => unknown;
 
 /**
- * What is left of a type after it went through JSON: Dates become strings,
- * functions and undefined members vanish, and `never` stands for what is
- * refused. A phase returns this shape on the first run and on a resume alike, so
- * that code cannot come to depend on one.
+ * The type of a value after JSON: Dates become strings, functions and undefined
+ * members disappear, and `never` stands for what is refused. A phase returns this
+ * shape on the first run and on a resume, so that code cannot depend on the
+ * difference.
  */
 export type Jsonified<T> = 0 extends 1 & T
   ? T // any
@@ -23,42 +23,42 @@ export type Jsonified<T> = 0 extends 1 & T
             ? { [K in keyof T as JsonifiedName<K, T[K]>]: Jsonified<T[K]> }
             : unknown;
 
-/** JSON has no holes: what an object leaves out is null in a list. */
+/** In a list, JSON writes null for a value that it would leave out of an object. */
 type JsonifiedElement<T> = T extends undefined | Callable ? null : Jsonified<T>;
 
 type JsonifiedName<K, T> = K extends symbol ? never : T extends Callable ? never : K;
 
-/** Written as {} by JSON.stringify, hence refused. */
+/** JSON.stringify writes {} for it, so it is refused. */
 type JsonLosesAll = ReadonlyMap<unknown, unknown> | ReadonlySet<unknown> | PromiseLike<unknown>;
 
 /**
- * Results are read back on every resume and kept as long as the key. A phase
- * needs an id or a status of what it made, not the thing itself.
+ * Results are read on every resume and kept as long as the key. A phase should
+ * return an id or a status of what it created, not all of it.
  */
 const LARGEST = 1024 * 1024;
 
-/** The value is data that is nested too deeply: where it came from a client, that is the client's mistake. */
+/** The value is nested too deeply: if it came from a client, that is the client's mistake. */
 export class TooDeepError extends PhaseUsageError {
   constructor(what: string) {
     super(
       `${what} has more than ${DEEPEST_JSON} levels of lists and objects, which the database cannot read as JSON. ` +
-        'Keep flat data, such as the ids of what the phase made.',
+        'Store flat data, such as the ids of what the phase created.',
     );
   }
 }
 
-/** The JSON text of a value, or undefined for undefined. Refuses what would not come back as it went in. */
+/** The JSON text of a value, or undefined for undefined. Refuses a value that JSON would change. */
 export function toJson(value: unknown, what: string): string | undefined {
   if (value === undefined) return undefined;
   let text: string | undefined;
   try {
     text = JSON.stringify(value, refuseUnfaithful);
   } catch (cause) {
-    // The stack overflows before the depth can be counted.
+    // The stack overflows before the levels can be counted.
     if (cause instanceof RangeError) throw new TooDeepError(what);
     throw new PhaseUsageError(
       `${what} cannot be stored as JSON (${cause instanceof Error ? cause.message : String(cause)}). ` +
-        'Return plain data, such as the ids of what the phase made.',
+        'Return plain data, such as the ids of what the phase created.',
       { cause },
     );
   }
@@ -81,7 +81,7 @@ export function fromJson(text: string | undefined): unknown {
   return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }
 
-/** JSON.stringify writes null for NaN, and {} for a Map: silent losses that only a resume would show. */
+/** JSON.stringify writes null for NaN and {} for a Map: the loss would only show on a resume. */
 function refuseUnfaithful(this: unknown, key: string, value: unknown): unknown {
   const at = key === '' ? 'it' : `member "${key}"`;
   if (typeof value === 'number' && !Number.isFinite(value))

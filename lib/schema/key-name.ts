@@ -5,7 +5,7 @@ export interface KeyName {
   key: string;
 }
 
-/** As one text, for a Map. None of the three can contain a NUL. */
+/** As one string, for a Map. None of the three can contain a NUL. */
 export function nameOf({ scope, endpoint, key }: KeyName): string {
   return `${scope}\0${endpoint}\0${key}`;
 }
@@ -21,7 +21,7 @@ export function sameKey(row: string, other: string): string {
 /**
  * In SQL: the row belongs to the key that three parameters name.
  *
- * @param first the number of the first of them
+ * @param first the number of the first parameter
  */
 export function isKey(row: string, first = 1): string {
   return `${row}.scope = $${first} AND ${row}.endpoint = $${first + 1} AND ${row}.key = $${first + 2}`;

@@ -16,6 +16,10 @@ export class OutboxMessage {
   @PrimaryColumn('uuid', { name: 'id' })
   id!: string;
 
+  /** The key whose request added it, without a foreign key; null outside a request. */
+  @Column('bigint', { name: 'key_id', nullable: true })
+  keyId!: string | null;
+
   /** The order in which messages were added; a requeued one gets a new place at the end. */
   @Column('bigint', { name: 'position' })
   @Generated('increment')
@@ -27,7 +31,7 @@ export class OutboxMessage {
   @Column('json', { name: 'payload', nullable: true })
   payload!: unknown;
 
-  /** Messages with the same one are delivered one after another, in their order. */
+  /** Messages with the same ordering key are delivered one after another, in their order. */
   @Column('text', { name: 'ordering_key', nullable: true })
   orderingKey!: string | null;
 
@@ -43,14 +47,14 @@ export class OutboxMessage {
   @Column('timestamptz', { name: 'available_at', default: () => 'now()' })
   availableAt!: Date;
 
-  /** Whose delivery it is; every final statement checks it. */
+  /** The lease of the current delivery; every statement that ends a delivery checks it. */
   @Column('uuid', { name: 'lease_token', nullable: true })
   leaseToken!: string | null;
 
   @Column('text', { name: 'last_error', nullable: true })
   lastError!: string | null;
 
-  /** Set when no further delivery is tried: a dead letter, for people. */
+  /** Set when no further delivery is tried: the message is a dead letter. */
   @Column('timestamptz', { name: 'dead_at', nullable: true })
   deadAt!: Date | null;
 

@@ -5,9 +5,9 @@ export type PhaseKind = 'local' | 'foreign' | 'operation';
  * `intended`: a foreign call was begun and its outcome is not recorded (in doubt
  * as soon as its attempt is over). `withdrawn`: it is certain that the call did
  * not take effect; the effect key is kept for the next try. `reconciled`: it was
- * found out later that the call took effect; the result is the call's, and the
- * next attempt goes on with it, `record` included, without calling. `rejected`:
- * the other system said no, for good.
+ * found out later that the call took effect; the next attempt uses its result,
+ * runs `record`, and does not call again. `rejected`: the other system refused it
+ * definitely.
  */
 export type PhaseState = 'intended' | 'withdrawn' | 'reconciled' | 'finished' | 'rejected';
 

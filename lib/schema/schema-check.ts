@@ -9,7 +9,10 @@ import { persist } from '../postgres/retries.js';
 import { entitiesIn } from './entities.js';
 import { asMissingRight, checkRights, checkWritable } from './write-check.js';
 
-/** A database that restarts is back within seconds; one that is not would only fail the next request. */
+/**
+ * A database that restarts is back within seconds; after a longer outage the
+ * first request would fail anyway.
+ */
 const PATIENCE = 30_000;
 
 /** Refuses to start on a data source that cannot hold the keys, and says what is missing. */
@@ -45,7 +48,7 @@ function checkEntities(dataSource: DataSource, schema: string | undefined): void
     throw new IdempotencyConfigurationError(
       'entities: the data source does not know the entities of this module. ' +
         'Set autoLoadEntities: true in TypeOrmModule.forRoot()' +
-        // The entities of another schema are made by this module, so nobody can list them.
+        // The entities of another schema are made by this module, so users cannot list them.
         (schema === undefined ? ', or add ...idempotencyEntities to its entities.' : '.'),
     );
   }
@@ -95,7 +98,7 @@ async function checkTable(
   );
 }
 
-/** The database is going down or coming up, or is too busy to answer: that may be over soon. */
+/** The database is stopping, starting, or too busy to answer: a retry may succeed. */
 function isPassing(error: unknown): boolean {
   const passing =
     isConnectionLoss(error) ||

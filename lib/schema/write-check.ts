@@ -2,7 +2,7 @@ import { IdempotencyConfigurationError } from '../policy/configuration-error.js'
 import { errorCode } from '../postgres/database-errors.js';
 import type { Database } from '../postgres/database.js';
 
-/** What our statements do with each table. The audit is only ever added to. */
+/** The rights that the library needs on each table. It only adds to the audit. */
 const RIGHTS: Record<string, readonly string[]> = {
   idempotency_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   idempotency_phases: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -12,12 +12,12 @@ const RIGHTS: Record<string, readonly string[]> = {
   idempotency_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
 };
 
-/** Columns that take their numbers from a sequence, which has rights of its own (an identity has not). */
+/** Columns that use a sequence, which has separate rights (an identity column has none). */
 const SEQUENCES: Record<string, string> = { idempotency_outbox: 'position' };
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Refuses a server or a connection that takes no writes: every request would get 503. */
+/** Refuses a server or a connection that accepts no writes: every request would get 503. */
 export async function checkWritable(database: Database): Promise<void> {
   const [server] = await database.query<{ standby: boolean; readOnly: boolean; role: string }>(
     `SELECT pg_is_in_recovery() AS standby, quote_ident(current_user) AS role,
@@ -38,7 +38,7 @@ export async function checkWritable(database: Database): Promise<void> {
   }
 }
 
-/** Refuses a role that may not do with a table what our statements do. */
+/** Refuses a role that lacks a right that the library's statements need. */
 export async function checkRights(database: Database, name: string, table: string): Promise<void> {
   const rights = RIGHTS[table]!;
   const [found] = await database.query<{ missing: string[]; role: string }>(
@@ -66,7 +66,7 @@ export async function checkRights(database: Database, name: string, table: strin
   }
 }
 
-/** What a role gets that may not even look into the schema. */
+/** The error of a role without USAGE on the schema. */
 export function asMissingRight(error: unknown): unknown {
   if (errorCode(error) !== INSUFFICIENT_PRIVILEGE) return error;
   const { cause } = error as Error;

@@ -1,4 +1,4 @@
-/** Long enough to sum up an outage, short enough to see that it goes on. */
+/** Long enough to sum up an outage, short enough to show that it continues. */
 const BURST = 10_000;
 
 interface Burst {
@@ -9,9 +9,9 @@ interface Burst {
 }
 
 /**
- * A log for what comes in bursts: an outage of the database fails every request
- * of a second alike. The first occurrence of a kind is logged at once. Further
- * ones within ten seconds are counted, and the next line tells how many they were.
+ * Logs events that come in bursts: an outage of the database fails every request
+ * in the same way. The first event of a kind is logged at once. Further ones
+ * within ten seconds are counted, and the next line says how many there were.
  */
 export class BurstLog {
   private readonly bursts = new Map<string, Burst>();
@@ -19,9 +19,9 @@ export class BurstLog {
   constructor(private readonly log: (line: string) => void) {}
 
   /**
-   * @param kind what counts as the same: a name and, for example, a route. Nothing
-   *   that clients choose: kinds are kept as long as the process lives
-   * @param line made only when it is logged. No bodies, keys or scopes
+   * @param kind what counts as the same: a name and, for example, a route. Nothing that clients
+   *   choose: a kind is kept until the process ends
+   * @param line built only when it is logged. No bodies, keys or scopes
    */
   note(kind: string, line: () => string): void {
     const now = performance.now();

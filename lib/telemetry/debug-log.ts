@@ -2,16 +2,17 @@ import { debuglog } from 'node:util';
 import type { EventName, IdempotencyEvents } from './events.js';
 
 /**
- * What happens to each key, line by line on stderr, for whoever debugs:
- * `NODE_DEBUG=idempotency`. It is off in production, so ask `debug.enabled` before
- * you build a line. A line names rows by id, routes, phases and jobs by name, and
- * clients' keys by a hash: never keys, scopes, bodies, results or payloads.
+ * What happens to each key, line by line on stderr, for debugging:
+ * `NODE_DEBUG=idempotency`. It is off in production, so check `debug.enabled`
+ * before you build a line. A line names rows by id, routes, phases and jobs by
+ * name, and clients' keys by a hash: never keys, scopes, bodies, results or
+ * payloads.
  */
 export const debug = debuglog('idempotency');
 
 type Lines = { [Name in EventName]?: (event: IdempotencyEvents[Name]) => string };
 
-/** The events that say something about one key, or about a job. */
+/** The events about one key, one message or one job. */
 const LINES: Lines = {
   reserved: ({ route, id, key }) => `${route}: key ${id} (${key}) is reserved, attempt 1 begins`,
   taken_over: ({ route, id, key, attempt, recoveryPoint }) =>
@@ -33,6 +34,7 @@ const LINES: Lines = {
   outbox_delivered: ({ id, topic }) => `message ${id} for ${topic}: delivered`,
   outbox_failed: ({ id, topic, error }) => `message ${id} for ${topic}: failed: ${error}`,
   outbox_dead: ({ id, topic, error }) => `message ${id} for ${topic}: dead: ${error}`,
+  outbox_requeued: ({ id, topic, who }) => `message ${id} for ${topic}: requeued by ${who}`,
   job_ran: ({ job, rows }) => `job ${job}: ${rows} row(s)`,
   job_failed: ({ job, error }) => `job ${job}: fails: ${error}`,
 };

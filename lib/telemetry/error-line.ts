@@ -1,13 +1,13 @@
 import { types } from 'node:util';
 
-/** Enough to recognise an error; a page of HTML in its message does not belong into a log. */
+/** Enough to recognise an error; a page of HTML in its message does not belong in a log. */
 const LONGEST_LINE = 500;
 
 /**
- * An error in one line, for logs: its name and the first line of its message.
- * Never its members, among which drivers and HTTP clients keep whole statements
- * and requests with the data of the application's users; and for the same reason
- * nothing of what was thrown and is no error, unless it is text.
+ * An error in one line, for logs: its name and the first line of its message. It
+ * leaves out the error's properties, where drivers and HTTP clients keep whole
+ * statements and requests with users' data. For the same reason it shows nothing
+ * of a thrown value that is neither an error nor text.
  */
 export function errorLine(error: unknown): string {
   try {
@@ -15,7 +15,7 @@ export function errorLine(error: unknown): string {
       .replace(/\s*[\r\n].*$/s, '')
       .slice(0, LONGEST_LINE);
   } catch {
-    // A getter of the error's own that throws.
+    // The error has a getter that throws.
     return 'an error that cannot be shown';
   }
 }
@@ -29,7 +29,7 @@ export function errorFrames(error: unknown): string | undefined {
     .join('\n');
 }
 
-/** Also of an error that another realm has made, as Node's own are in Jest. */
+/** Recognises errors of another realm too: in Jest, Node's own errors are of another realm. */
 export function isError(error: unknown): error is Error & { code?: unknown } {
   return error instanceof Error || types.isNativeError(error);
 }
@@ -39,7 +39,7 @@ function textOf(error: unknown): string {
   if (!isError(error)) {
     return error === undefined || error === null ? String(error) : `a thrown ${typeof error}`;
   }
-  // An AggregateError of Node, for a refused connection for example, has no message.
+  // Node's AggregateError (of a refused connection, for example) has no message.
   const message = error.message || (typeof error.code === 'string' ? error.code : '');
   return message === '' ? error.name : `${error.name}: ${message}`;
 }

@@ -1,4 +1,4 @@
-/** What an event about a key tells of it: enough to find it, and nothing that a client sent. */
+/** How an event names a key: enough to find it, and nothing that a client sent. */
 export interface OfKey {
   /** The key's row. Undefined where no row was reserved or read. */
   id?: string | undefined;
@@ -30,15 +30,15 @@ export interface OfMessage {
   attempt: number;
 }
 
-/** How a request ended, for the one who sent it. */
+/** How a request ended, as its client sees it. */
 export type RequestOutcome =
   | AttemptOutcome
   | 'replayed'
   | 'accepted'
   | 'refused'
-  | /** With an error of the application, before the handler. */ 'failed';
+  | /** An error of the application ended it before the handler began. */ 'failed';
 
-/** What is on record of an attempt. */
+/** The recorded outcome of an attempt. */
 export type AttemptOutcome =
   | 'completed'
   | 'failed_retryable'
@@ -54,8 +54,8 @@ export type PhaseOutcome =
   'finished' | 'recalled' | 'rejected' | 'withdrawn' | 'in_doubt' | 'not_recorded' | 'failed';
 
 /**
- * All that can happen, and what is told of it. Durations are in milliseconds. No
- * event has a body, a result, a payload, a client's key or a scope in it.
+ * Every event, with its members. Durations are in milliseconds. No event contains
+ * a body, a result, a payload, a client's key or a scope.
  */
 export interface IdempotencyEvents {
   /** A request took a new key: the first attempt begins. */
@@ -64,47 +64,49 @@ export interface IdempotencyEvents {
   taken_over: OfAttempt & { recoveryPoint: string; died: boolean; byWorker: boolean };
   /** A request got the stored answer. */
   replayed: OfKey & OfRoute;
-  /** A request got 202: a worker, or another attempt, is at it. */
+  /** A request got 202: a worker, or another attempt, is running the key. */
   accepted: OfKey & OfRoute;
-  /** A request got an error of ours. Without scope and key where it was refused before they were known. */
+  /** The library refused a request. Scope and key are missing if they were not known yet. */
   refused: Partial<OfKey> & OfRoute & { code: string };
-  /** A request with a key was answered, in whichever way. */
+  /** A request with a key was answered, whatever the answer. */
   answered: OfRoute & { outcome: RequestOutcome; code: string | undefined; duration: number };
-  /** The outcome of an attempt is on record. */
+  /** The outcome of an attempt was recorded. */
   recorded: OfAttempt & { outcome: AttemptOutcome };
-  /** An attempt lost its key: what it still does is not kept. */
+  /** An attempt lost its lease: what it does from now on is not recorded. */
   lease_lost: OfAttempt & { recoveryPoint: string };
   /** A key's outcome is unknown from now on. `why` is its `last_error_code`. */
   became_unknown: OfKey & Partial<OfRoute> & { why: string };
   /** A phase begins. `earlier` is the state in which an earlier attempt left it. */
   phase_started: OfPhase & { earlier: string | undefined };
-  /** A phase has ended well, now or in an earlier attempt. */
+  /** A phase finished, now or in an earlier attempt. */
   phase_finished: OfPhase & { outcome: PhaseOutcome; duration: number };
-  /** A phase has ended in any other way. */
+  /** A phase ended in any other way. */
   phase_failed: OfPhase & { outcome: PhaseOutcome; duration: number; error: string };
   /** A foreign call was begun, and its outcome is not known. */
   phase_in_doubt: OfPhase & { repeatable: boolean };
-  /** Somebody told what became of something in doubt. `who` is as the audit has it. */
+  /** Somebody resolved something in doubt. `who` is the name in the audit. */
   resolved: OfKey & { action: string; who: string; phase: string | undefined; status: string };
   /** An operator decided something else about a key: `retry`, `evict` or `expire`. */
   decided: OfKey & { action: string; who: string };
-  /** A reconciler was asked and could not tell. `leftToPeople`: it is not asked again. */
+  /** A reconciler was asked and did not know the outcome. `leftToPeople`: it is not asked again. */
   reconciliation_failed: OfKey & { phase: string | undefined; leftToPeople: boolean };
-  /** The sweeper found an attempt dead. `why`: its outcome is unknown for this reason. */
+  /** The sweeper found a dead attempt. `why`: the reason why its outcome is unknown. */
   swept: OfKey & { attempt: number; why: string | undefined };
-  /** The reaper ended the life of keys past their retention. */
+  /** The reaper removed, closed or buried keys past their retention. */
   reaped: { outcome: string; ids: readonly string[] };
   /** A message was delivered. */
   outbox_delivered: OfMessage & { duration: number };
-  /** A delivery failed, and there will be another one. */
+  /** A delivery failed, and the message will be delivered again. */
   outbox_failed: OfMessage & { duration: number; error: string };
   /** The last delivery of a message failed: it is a dead letter. */
   outbox_dead: OfMessage & { duration: number; error: string };
-  /** A statement of ours got no answer, or no usable one. `code` is the SQLSTATE, or why it was not sent. */
+  /** Somebody requeued a dead letter. `who` is the name in the audit. */
+  outbox_requeued: Omit<OfMessage, 'attempt'> & { who: string };
+  /** A statement failed or got no reply. `code` is the SQLSTATE, or why it was not sent. */
   store_unavailable: { code: string };
-  /** A job has looked for work. */
+  /** A job looked for work. */
   job_ran: { job: string; rows: number; duration: number };
-  /** A job failed: `failures` times since its last success. */
+  /** A job failed, for the `failures`th time since its last success. */
   job_failed: { job: string; failures: number; duration: number; error: string };
   /** Calls of several requests were sent as one statement. */
   batch_sent: { statements: string; size: number };
@@ -114,7 +116,7 @@ export interface IdempotencyEvents {
 
 export type EventName = keyof IdempotencyEvents;
 
-/** The same names, for those who need them when the types are gone. */
+/** The same names, for use at run time. */
 export const EVENT_NAMES = Object.keys({
   reserved: true,
   taken_over: true,
@@ -137,6 +139,7 @@ export const EVENT_NAMES = Object.keys({
   outbox_delivered: true,
   outbox_failed: true,
   outbox_dead: true,
+  outbox_requeued: true,
   store_unavailable: true,
   job_ran: true,
   job_failed: true,

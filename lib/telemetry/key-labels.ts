@@ -1,21 +1,21 @@
 import { hash } from 'node:crypto';
 import type { OfKey } from './events.js';
 
-/** What the option `describeScope` makes of a scope. */
+/** The option `describeScope`: turns a scope into a label. */
 export type DescribeScope = (scope: string) => string;
 
-/** Enough to tell the keys of a process apart, and too little to find a key from it. */
+/** Long enough to tell keys apart, and too short to find a key from it. */
 const HASH_LENGTH = 8;
 
-/** A label is for people; a longer one is a mistake of `describeScope`. */
+/** A label is for people; a longer one is a mistake in `describeScope`. */
 const LONGEST_LABEL = 200;
 
 let described: { by: DescribeScope; modules: number } | undefined;
 
 /**
- * What logs, events and metrics show of scopes from now on, in the whole process.
+ * Sets what logs, events and metrics of the whole process show of scopes.
  *
- * @returns what takes it back; undefined where the process has another one already
+ * @returns a function that undoes it; undefined if the process already has another one
  */
 export function describeScopesWith(by: DescribeScope): (() => void) | undefined {
   if (described && described.by !== by) return undefined;
@@ -27,14 +27,14 @@ export function describeScopesWith(by: DescribeScope): (() => void) | undefined 
   };
 }
 
-/** A scope as people may see it: by `describeScope`, or a short hash. */
+/** The label of a scope: from `describeScope`, or a short hash. */
 export function scopeLabel(scope: string): string {
   if (described) {
     try {
       const label: unknown = described.by(scope);
       if (typeof label === 'string') return label.slice(0, LONGEST_LABEL);
     } catch {
-      // It is for people to read, and nothing depends on it.
+      // The label is only for people; nothing depends on it.
     }
   }
   return scope === '' ? 'global' : hash('sha256', scope).slice(0, HASH_LENGTH);
@@ -42,7 +42,7 @@ export function scopeLabel(scope: string): string {
 
 type Name = Record<'scope' | 'endpoint' | 'key', string>;
 
-/** The same for each request of a key, in every process, so that lines can be matched. */
+/** The same for every request of a key, in every process, so that log lines can be matched. */
 export function keyHash({ scope, endpoint, key }: Name): string {
   // None of the three can contain a NUL.
   return hash('sha256', `${scope}\0${endpoint}\0${key}`).slice(0, HASH_LENGTH);

@@ -50,7 +50,7 @@ export class Observation {
     }
     if (!span) return;
     span.set({ 'idempotency.outcome': outcome, 'error.type': code });
-    // A refusal is an answer as the protocol has it; only our own trouble is an error.
+    // A refusal is a normal answer of the protocol; only a failure of the library is an error.
     span.end(code === 'store_unavailable' || outcome === 'failed' ? (code ?? 'Error') : undefined);
   }
 }

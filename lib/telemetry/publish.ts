@@ -4,15 +4,14 @@ import { EVENT_NAMES, type EventName, type IdempotencyEvents } from './events.js
 
 const PREFIX = 'nestjs-atomic-idempotency:';
 
-// Held here: Node forgets a channel that nobody holds.
+// Kept here: Node discards a channel that nobody references.
 const channels = Object.fromEntries(
   EVENT_NAMES.map((name) => [name, channel(PREFIX + name)]),
 ) as Record<EventName, Channel>;
 
 /**
- * Tells whoever listens what happened: subscribers of the event's channel, and
- * the debug log. While nobody does, it costs the look at one property, and
- * nothing is built.
+ * Publishes an event to the subscribers of its channel and to the debug log.
+ * Without a subscriber it reads one property, and no event is built.
  */
 export function publish<Name extends EventName>(
   name: Name,
@@ -25,17 +24,17 @@ export function publish<Name extends EventName>(
   events.publish(event);
 }
 
-/** For what has to be measured before it can be told. */
+/** For values that have to be measured before the event. */
 export function isObserved(name: EventName): boolean {
   return channels[name].hasSubscribers;
 }
 
 /**
- * Calls `listener` for each event of that name, at the place where it happens: a
- * slow listener makes requests slow, and one that throws ends the process, as
- * with any channel of `node:diagnostics_channel`.
+ * Calls `listener` for each event of that name, synchronously: a slow listener
+ * slows down requests, and one that throws ends the process, as with any channel
+ * of `node:diagnostics_channel`.
  *
- * @returns what ends the subscription
+ * @returns a function that ends the subscription
  */
 export function onIdempotencyEvent<Name extends EventName>(
   name: Name,

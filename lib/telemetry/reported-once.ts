@@ -1,10 +1,10 @@
-/** Enough for all that one application has to be told about; a few hundred KiB at most. */
+/** Enough for all warnings of one application; a few hundred KiB at most. */
 const MOST = 1_000;
 
 /**
- * What the log has been told already. Names of topics, phases and hosts may come
- * from data of the application's users, so the oldest is forgotten when there are
- * too many: better to say something twice than to grow for ever.
+ * Remembers what has been logged. Names of topics, phases and hosts may come from
+ * users' data, so the oldest is forgotten when there are too many: a repeated
+ * line is better than unbounded memory.
  */
 export class ReportedOnce {
   private readonly names = new Set<string>();
@@ -15,7 +15,7 @@ export class ReportedOnce {
     return this.names.size;
   }
 
-  /** Whether it is news; from now on it is not. */
+  /** True the first time it is called with this name. */
   isNew(name: string): boolean {
     if (this.names.has(name)) return false;
     this.names.add(name);

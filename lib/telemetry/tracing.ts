@@ -1,33 +1,36 @@
-/** What a trace is told of a piece of work. */
+/** How a span begins. */
 export interface SpanStart {
   name: string;
   kind?: 'client' | 'consumer';
   attributes?: Attributes;
   /**
-   * The request that the work is for, where it goes on without that request: the
-   * `traceparent` that was stored. The span belongs to that trace and links to it.
+   * The stored `traceparent` of the request that the work is for, where it
+   * continues without that request. The span belongs to that trace and links to
+   * it.
    */
   origin?: string | null | undefined;
-  /** It belongs to no request: not even to the one that happens to surround it. */
+  /** It belongs to no request, not even to the one in whose context it happens to run. */
   detached?: boolean;
+  /** When it began, in milliseconds since 1970. @default now */
+  startedAt?: number;
 }
 
 export type Attributes = Record<string, string | number | boolean | undefined>;
 
-/** A piece of work that is under way. */
+/** A span that has begun. */
 export interface OpenSpan {
-  /** In W3C's form, to be stored; undefined where nothing of it will be kept. */
+  /** In W3C's form, to be stored; undefined if the span is not recorded. */
   readonly traceparent: string | undefined;
-  /** Whatever `work` goes on to do is part of it. */
+  /** Runs `work` as a part of the span. */
   run<T>(work: () => T): T;
   set(attributes: Attributes): void;
-  /** An earlier request or attempt that this one goes on from. */
+  /** An earlier request or attempt that this one continues. */
   link(traceparent: string): void;
   /** @param error what went wrong, in a word or a line */
   end(error?: string): void;
 }
 
-/** What makes spans: installed by `nestjs-atomic-idempotency/opentelemetry`. */
+/** Makes spans; installed by `nestjs-atomic-idempotency/opentelemetry`. */
 export interface Tracing {
   start(span: SpanStart): OpenSpan;
   /** The `traceparent` of the running code. */
@@ -36,7 +39,7 @@ export interface Tracing {
 
 let installed: Tracing | undefined;
 
-/** @returns what takes it back */
+/** @returns a function that uninstalls it */
 export function installTracing(tracing: Tracing): () => void {
   installed = tracing;
   return () => {
@@ -44,7 +47,7 @@ export function installTracing(tracing: Tracing): () => void {
   };
 }
 
-/** Undefined while nobody traces; then nothing is built. */
+/** Undefined if no tracing is installed; then nothing is built. */
 export function startSpan(describe: () => SpanStart): OpenSpan | undefined {
   return installed?.start(describe());
 }
@@ -62,14 +65,26 @@ export function inSpan<T>(
   return span ? spanned(span, work) : work();
 }
 
+/** Makes a span of work that has ended, for work whose outcome decides whether it gets one. */
+export function endedSpan(
+  describe: () => SpanStart & { startedAt: number },
+  error?: unknown,
+): void {
+  startSpan(describe)?.end(error === undefined ? undefined : errorType(error));
+}
+
+/** The name alone: a message may contain users' data. */
+function errorType(error: unknown): string {
+  return error instanceof Error ? error.name : 'Error';
+}
+
 async function spanned<T>(span: OpenSpan, work: (span: OpenSpan) => Promise<T>): Promise<T> {
   try {
     const result = await span.run(() => work(span));
     span.end();
     return result;
   } catch (error) {
-    // Its name alone: a message may have the data of the application's users in it.
-    span.end(error instanceof Error ? error.name : 'Error');
+    span.end(errorType(error));
     throw error;
   }
 }

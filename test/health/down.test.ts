@@ -17,7 +17,7 @@ forEachPlatform('The health check is down', (platform) => {
     });
     await probe(app);
     const lines = logger.warnings.filter((line) => line.includes('health check'));
-    expect(lines).toEqual([expect.stringContaining('could not ask the database')]);
+    expect(lines).toEqual([expect.stringContaining('could not read the database')]);
 
     await app.proxy.accept();
     expect((await probe(app)).body.status).toBe('ok');
@@ -39,7 +39,7 @@ forEachPlatform('The health check is down', (platform) => {
     },
   );
 
-  it('where the database takes no writes', async () => {
+  it('where the database accepts no writes', async () => {
     const app = await startIdempotentApp(platform, withHealth);
     await app.database.query(
       `ALTER DATABASE ${app.database.name} SET default_transaction_read_only = on`,
@@ -51,10 +51,10 @@ forEachPlatform('The health check is down', (platform) => {
     );
     expect((await probe(app)).body.error.idempotency).toMatchObject({
       status: 'down',
-      reasons: [expect.stringMatching(/takes no writes|did not answer/)],
+      reasons: [expect.stringMatching(/accepts no writes|did not answer/)],
     });
     expect((await probe(app)).body.error.idempotency).toMatchObject({
-      reasons: ['The database takes no writes.'],
+      reasons: ['The database accepts no writes.'],
     });
     await app.close();
   });

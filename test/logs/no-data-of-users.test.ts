@@ -212,7 +212,7 @@ forEachPlatform('Logs', (platform) => {
         ),
       );
       expect((await post()).status).toBe(500);
-      expectLogged(/name its topic/);
+      expectLogged(/non-empty string as the topic/);
     });
 
     it('an attempt loses its lease and rethrows the reason', async () => {

@@ -75,7 +75,7 @@ const promtool = process.env.PROMTOOL ?? 'promtool';
 const missing = spawnSync(promtool, ['--version']).error !== undefined;
 if (missing) {
   process.stderr.write(
-    'The alert rules are not tested: there is no promtool (Debian: prometheus), and PROMTOOL names none.\n',
+    'The alert rules are not tested: promtool is missing. Install it (Debian: prometheus), or set PROMTOOL to its path.\n',
   );
 }
 (missing ? it.skip : it)('The alert rules fire when they should, and only then', () => {

@@ -4,6 +4,7 @@ import { IdempotencyTelemetryModule } from 'nestjs-atomic-idempotency/openteleme
 import { keyRow } from '../support/idempotent-app.js';
 import { age, runJob } from '../support/jobs.js';
 import { forEachPlatform } from '../support/platforms.js';
+import { passTime } from '../support/time.js';
 import { post, startObservedApp, type ObservedApp } from '../telemetry/observed-app.js';
 import { CollectedSpans, linksOf, parentOf, traceparentOf } from './spans.js';
 
@@ -149,7 +150,9 @@ forEachPlatform('Traces', (platform) => {
     expect(linksOf(spans.one('reconcile charge_created'))).toEqual([request.spanContext().spanId]);
   });
 
-  it('a job has a span of its own, which belongs to no request', async () => {
+  it('a job that did something has a span of its own, which belongs to no request', async () => {
+    await post(app, 'orders', key);
+    await passTime(app.database, key, '3 days');
     await spans.provider.getTracer('test').startActiveSpan('surroundings', async (span) => {
       await runJob(app, 'reaper');
       span.end();
@@ -157,7 +160,26 @@ forEachPlatform('Traces', (platform) => {
     const job = spans.one('job reaper');
     expect(job.parentSpanContext).toBeUndefined();
     expect(job.spanContext().traceId).not.toBe(spans.one('surroundings').spanContext().traceId);
-    expect(job.attributes).toEqual({ 'idempotency.job': 'reaper' });
+    expect(job.attributes).toEqual({ 'idempotency.job': 'reaper', 'idempotency.rows': 1 });
+  });
+
+  it('a job that found nothing to do has no span', async () => {
+    for (const job of ['sweeper', 'completer', 'reconciler', 'reaper', 'outbox'] as const) {
+      expect(await runJob(app, job)).toBe(0);
+    }
+    expect(spans.names).toEqual([]);
+  });
+
+  it('a job that failed has a span with its error', async () => {
+    await app.proxy.refuse();
+    try {
+      await expect(runJob(app, 'reaper')).rejects.toThrow();
+    } finally {
+      await app.proxy.accept();
+    }
+    const job = spans.one('job reaper');
+    expect(job.status.code).toBe(SpanStatusCode.ERROR);
+    expect(job.attributes['error.type']).toBe('StoreUnavailableError');
   });
 
   it('a trace that cannot be read does no harm', async () => {

@@ -51,7 +51,16 @@ class StaffGuardPerRequest extends StaffGuard {
 @Module({ providers: [Sessions, StaffGuard, StaffGuardPerRequest] })
 class StaffModule {}
 
-const PATHS = ['', '/keys', '/key?id=0', '/letters', '/style.css', '/script.js', '/icon.svg'];
+const PATHS = [
+  '',
+  '/keys',
+  '/key?id=0',
+  '/letters',
+  '/letter?id=0',
+  '/style.css',
+  '/script.js',
+  '/icon.svg',
+];
 const ACTIONS = ['/decide', '/bulk', '/requeue'];
 
 forEachPlatform('Access to the operator page', (platform) => {
@@ -84,7 +93,7 @@ forEachPlatform('Access to the operator page', (platform) => {
       );
       for (const path of PATHS) {
         const { status } = await get(`${guarded.page}${path}`);
-        expect([path, status]).toEqual([path, path.startsWith('/key?') ? 404 : 200]);
+        expect([path, status]).toEqual([path, path.includes('?id=0') ? 404 : 200]);
         expect((await get(`${guarded.page}${path}`, 'mallory')).status).toBe(403);
       }
       for (const path of ACTIONS) {
@@ -113,7 +122,7 @@ forEachPlatform('Access to the operator page', (platform) => {
       expect((await get(guarded.page)).text).toContain('Read-only: give');
       expect((await get(guarded.page)).text).toContain('<span class="pill">read-only</span>');
       const shown = await get(`${guarded.page}/key?id=${key.id}`);
-      expect(shown.text).toContain('no operatorPage.access that tells who decides');
+      expect(shown.text).toContain('no operatorPage.access that says who decides');
       expect(shown.text).not.toContain('method="post"');
       expect((await submit(`${guarded.page}/decide`, decision(key))).status).toBe(403);
       expect((await keyRow(app.database, key.key)).status).toBe('unknown');
@@ -160,7 +169,7 @@ forEachPlatform('Access to the operator page', (platform) => {
       const key = await insertUnknown(app.database);
       const letter = await insertDeadLetter(app.database);
       const page = await get(`${app.page}/key?id=${key.id}`, 'tim');
-      expect(page.text).toContain('Have the jobs try again');
+      expect(page.text).toContain('Let the jobs try again');
       expect(page.text).not.toContain('value="resolve"');
 
       const same = { 'sec-fetch-site': 'same-origin' };
@@ -173,7 +182,7 @@ forEachPlatform('Access to the operator page', (platform) => {
         const refused = await submit(`${app.page}/decide`, decision(key, { action }), same, user);
         expect([user, action, refused.status]).toEqual([user, action, 403]);
       }
-      const requeue = { which: 'chosen', item0: letter };
+      const requeue = { which: 'chosen', item0: letter, reason: 'It is back' };
       expect((await submit(`${app.page}/requeue`, requeue, same, 'tim')).status).toBe(403);
       expect(await auditOf(app.database, key.key)).toEqual([]);
 

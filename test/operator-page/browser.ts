@@ -24,7 +24,8 @@ export interface Tab {
 export interface TestBrowser {
   /** A tab with cookies of its own, signed in as somebody. It is closed at the end of the test. */
   open(user?: string, options?: { script?: boolean }): Promise<Tab>;
-  shoot(page: Page, name: string): Promise<void>;
+  /** A picture of the whole page, or of one element of it. Returns its path. */
+  shoot(page: Page, name: string, selector?: string): Promise<string>;
 }
 
 /**
@@ -52,9 +53,12 @@ export function describeInBrowser(name: string, tests: (browser: TestBrowser) =>
         opened.push(context);
         return openTab(context, user, options);
       },
-      async shoot(page, file) {
+      async shoot(page, file, selector) {
         await mkdir(ARTEFACTS, { recursive: true });
-        await page.screenshot({ path: join(ARTEFACTS, `${file}.png`), fullPage: true });
+        const path = join(ARTEFACTS, `${file}.png`) as `${string}.png`;
+        if (selector === undefined) await page.screenshot({ path, fullPage: true });
+        else await (await page.waitForSelector(selector))!.screenshot({ path });
+        return path;
       },
     });
   });

@@ -19,6 +19,7 @@ describeInBrowser('What others have written', (browser) => {
   onEachPlatform((platform) => {
     let app: PageApp;
     let id: string;
+    let letter: string;
     beforeAll(async () => {
       const environment = attackIn('environment');
       app = await startPageApp(platform, {
@@ -50,12 +51,25 @@ describeInBrowser('What others have written', (browser) => {
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
         [id, ...['scope', 'endpoint', 'key', 'action', 'auditor', 'why'].map(attackIn), state],
       );
-      await insertDeadLetter(database, {
+      letter = await insertDeadLetter(database, {
+        scope: attackIn('scope'),
+        keyId: id,
         topic: attackIn('topic'),
         error: attackIn('delivery'),
         orderingKey: attackIn('ordering'),
         payload: { [attackIn('member')]: attackIn('payload') },
       });
+      await database.query(
+        `INSERT INTO idempotency_audit (key_id, scope, message_id, action, who, why, before, after)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
+        [
+          id,
+          attackIn('scope'),
+          letter,
+          ...['action', 'requeuer', 'why'].map(attackIn),
+          JSON.stringify({ status: attackIn('before'), topic: attackIn('topic'), attempts: 20 }),
+        ],
+      );
     });
     afterAll(() => app.close());
 
@@ -65,6 +79,11 @@ describeInBrowser('What others have written', (browser) => {
       ['the keys by another way', () => `/keys?id=${id}`],
       ['one key', () => `/key?id=${id}&values=shown`],
       ['the dead letters', () => '/letters?values=shown'],
+      [
+        'one message',
+        () =>
+          `/letter?${new URLSearchParams({ scope: attackIn('scope'), id: letter, values: 'shown' }).toString()}`,
+      ],
       [
         'a search for it',
         () =>

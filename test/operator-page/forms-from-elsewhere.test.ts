@@ -44,7 +44,7 @@ forEachPlatform('Forms of the operator page', (platform) => {
       const forms: [string, Record<string, string>][] = [
         ['/decide', decision(key)],
         ['/bulk', { action: 'retry', reason: 'x', items: `${key.id}:unknown:2`, step: 'do' }],
-        ['/requeue', { which: 'chosen', item0: letter }],
+        ['/requeue', { which: 'chosen', item0: letter, reason: 'x' }],
       ];
       for (const [path, fields] of forms) {
         const refused = await submit(`${app.page}${path}`, fields, headers());
@@ -92,7 +92,7 @@ forEachPlatform('Forms of the operator page', (platform) => {
       [
         'with a rejection that is none',
         { outcome: 'rejected', rejection_status: '503', rejection_body: 'x' },
-        '503 is no definite answer',
+        '503 is not a definite answer',
       ],
       ['with an action that does not exist', { action: 'destroy' }, 'Choose what to do'],
       ['that does not say what was seen', { seen_status: '' }, 'does not say how the key was seen'],

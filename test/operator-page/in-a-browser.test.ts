@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { insertKey } from '../operator/key-states.js';
 import { keyRow } from '../support/idempotent-app.js';
@@ -12,10 +14,14 @@ import {
   type PageApp,
 } from './page-app.js';
 
+/** Of a PNG, in pixels. */
+const widthOf = (png: Buffer) => png.readUInt32BE(16);
+
 describeInBrowser('On the operator page, in a browser,', (browser) => {
   onEachPlatform((platform) => {
     let app: PageApp;
     let shown: MadeKey;
+    let letter: string;
     beforeAll(async () => {
       app = await startPageApp(platform, {
         environment: 'production',
@@ -25,7 +31,7 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
       const { database } = app;
       shown = await insertUnknown(database, { key: 'ride-2f6c1', age: '5 hours' });
       await insertUnknown(database, { key: 'tip-90aa7', route: '/rides/:id/tips' });
-      await insertDeadLetter(database, { orderingKey: 'ride-7' });
+      letter = await insertDeadLetter(database, { orderingKey: 'ride-7' });
       await database.query(
         `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, locked_until, created_at, method, route, expires_at)
          SELECT 'crowd', 'load-' || n, '', gen_random_uuid(), CASE WHEN n % 37 = 0 THEN 'failed_retryable' ELSE 'completed' END,
@@ -51,6 +57,7 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
         keys: '/keys?status=unknown',
         key: `/key?id=${shown.id}&values=shown`,
         letters: '/letters?values=shown',
+        letter: `/letter?id=${letter}&values=shown`,
       };
       for (const [scheme, width] of [
         ['light', 1280],
@@ -69,6 +76,34 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
       }
       expect(tab.complaints).toEqual([]);
     });
+
+    // Taken here, so that they can be taken again: copy them to docs/images when the page changes.
+    if (platform.name === 'express')
+      it('the pictures in the docs are of this page', async () => {
+        const tab = await browser.open('ada');
+        await tab.page.setViewport({ width: 1040, height: 800 });
+        await tab.page.goto(app.page);
+        const overview = await browser.shoot(tab.page, 'operator-page-overview', 'body');
+
+        await tab.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+        await openKey(tab, shown);
+        await tab.page.click('input[value=executed]');
+        await tab.fill('[name=result]', '{"chargeId":"ch_3PqWn"}');
+        await tab.fill('[name=reason]', 'The provider shows the charge');
+        await tab.fill('[name=evidence]', 'https://pay.example.com/ch_3PqWn');
+        const form = await browser.shoot(
+          tab.page,
+          'operator-page-key',
+          '[aria-labelledby=actions-title]',
+        );
+
+        const images = new URL('../../docs/images/', import.meta.url);
+        for (const taken of [overview, form]) {
+          const ours = await readFile(taken);
+          const inDocs = await readFile(new URL(basename(taken), images));
+          expect(widthOf(inDocs)).toBe(widthOf(ours));
+        }
+      });
 
     it('the overview shows what is urgent first', async () => {
       const tab = await browser.open('ada');
@@ -269,12 +304,14 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
       const tab = await browser.open('ada');
       await tab.page.goto(`${app.page}/letters?topic=mail`);
       await tab.page.click(`input[value="${first}"]`);
+      await tab.fill('#reason-letters', 'The mail server is back');
       await tab.click('button[value=chosen]');
       expect(await tab.text()).toContain('The messages were requeued.');
       expect(await tab.text()).toContain('No dead letters');
 
       for (let n = 0; n < 30; n++) await insertDeadLetter(app.database, { topic: 'mail' });
       await tab.page.goto(`${app.page}/letters?topic=mail`);
+      await tab.fill('#reason-letters', 'The mail server is back again');
       await tab.click('button[value=all]');
       expect(await tab.text()).toContain('30 messages would be requeued');
       await tab.click('button[value=chosen]');
@@ -363,7 +400,7 @@ describeInBrowser('On the operator page, in a browser,', (browser) => {
         expect(await tab.page.$$('form[method=post] button')).toEqual([]);
       }
       await openKey(tab, shown);
-      expect(await tab.text()).toContain('You may look at this, but not change it.');
+      expect(await tab.text()).toContain('You may read this, but not change it.');
     });
 
     it('nobody else gets more than a refusal', async () => {

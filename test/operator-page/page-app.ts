@@ -99,18 +99,27 @@ export async function insertUnknown(
 /** A message that is not delivered any more. */
 export async function insertDeadLetter(
   database: TestDatabase,
-  fields: { topic?: string; error?: string; payload?: unknown; orderingKey?: string } = {},
+  fields: {
+    topic?: string;
+    error?: string;
+    payload?: unknown;
+    orderingKey?: string;
+    scope?: string;
+    keyId?: string;
+  } = {},
 ): Promise<string> {
   const id = randomUUID();
   await database.query(
-    `INSERT INTO idempotency_outbox (id, topic, payload, ordering_key, attempts, last_error, dead_at)
-     VALUES ($1, $2, $3, $4, 20, $5, now() - interval '10 minutes')`,
+    `INSERT INTO idempotency_outbox (id, topic, payload, ordering_key, attempts, last_error, dead_at, scope, key_id)
+     VALUES ($1, $2, $3, $4, 20, $5, now() - interval '10 minutes', $6, $7)`,
     [
       id,
       fields.topic ?? 'ride.receipt',
       JSON.stringify(fields.payload ?? { rideId: 7 }),
       fields.orderingKey ?? null,
       fields.error ?? 'The mail server refused the connection.',
+      fields.scope ?? '',
+      fields.keyId ?? null,
     ],
   );
   return id;

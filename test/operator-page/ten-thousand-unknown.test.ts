@@ -2,11 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { Database } from '../../lib/postgres/database.js';
 import { COUNTED, PageQueries } from '../../lib/operator/page/page-queries.js';
+import { UnknownQueries } from '../../lib/operator/page/unknown-queries.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 import { planOf, readsOf } from '../support/plans.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { get, submit } from './forms.js';
 import { startPageApp, type PageApp } from './page-app.js';
+
+const ANY = { scope: null, key: null, route: null, olderThan: null, youngerThan: null };
 
 /** After an outage: ten thousand unknown keys in a table of five times as many, and a full outbox. */
 async function insertOutage({ database }: PageApp): Promise<void> {
@@ -21,7 +24,8 @@ async function insertOutage({ database }: PageApp): Promise<void> {
                                    reconcile_attempts, reconcile_after, last_error_code)
      SELECT 'outage', 'lost-' || n, '', gen_random_uuid(), 'unknown', 1, now(), now() - n * interval '1 second', 'POST', '/rides',
             10, CASE WHEN n > 7000 THEN now() + interval '1 hour' ELSE 'infinity' END, 'in_doubt'
-     FROM generate_series(1, 10000) n`,
+     FROM generate_series(1, 10000) n
+     ORDER BY n DESC`,
   );
   await database.query(
     `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, effect_key, in_doubt)
@@ -74,91 +78,149 @@ forEachPlatform('The operator page with many keys', (platform) => {
       describe('the reads of the page', () => {
         const sent: { sql: string; parameters: unknown[] }[] = [];
         let dataSource: DataSource;
-        let queries: PageQueries;
+        let counts: PageQueries;
+        let unknown: UnknownQueries;
         beforeAll(async () => {
           dataSource = new DataSource({ type: 'postgres', url: app.database.url });
           await dataSource.initialize();
-          queries = new PageQueries(
-            new (class extends Database {
-              override query<Row>(
-                statement: string | PreparedStatement,
-                parameters: unknown[],
-              ): Promise<Row[]> {
-                sent.push({
-                  sql: typeof statement === 'string' ? statement : statement.text,
-                  parameters,
-                });
-                return super.query(statement, parameters);
-              }
-            })(dataSource, 10_000),
-          );
+          const database = new (class extends Database {
+            override query<Row>(
+              statement: string | PreparedStatement,
+              parameters: unknown[],
+            ): Promise<Row[]> {
+              sent.push({
+                sql: typeof statement === 'string' ? statement : statement.text,
+                parameters,
+              });
+              return super.query(statement, parameters);
+            }
+          })(dataSource, 10_000);
+          counts = new PageQueries(database);
+          unknown = new UnknownQueries(database);
         });
         afterAll(() => dataSource.destroy());
 
-        const any = { scope: null, key: null, route: null, olderThan: null, youngerThan: null };
-        const RECONCILED = '(reconcile_after) WHERE (reconcile_after IS NOT NULL)';
+        const RECONCILED = '(reconcile_after, id) WHERE (reconcile_after IS NOT NULL)';
         it.each<[string, () => Promise<unknown>, string, string]>([
           [
             'the unknown keys',
-            () => queries.unknown(any, undefined, 20),
+            () => unknown.page(ANY, undefined, 20),
             'idempotency_keys',
             RECONCILED,
           ],
           [
             'the unknown keys of a route',
-            () => queries.unknown({ ...any, route: '/rides' }, undefined, 20),
+            () => unknown.page({ ...ANY, route: '/tips' }, undefined, 20),
+            'idempotency_keys',
+            RECONCILED,
+          ],
+          [
+            'the unknown keys behind a place, left to people',
+            () => unknown.page(ANY, 'people~Infinity~41000', 20),
+            'idempotency_keys',
+            RECONCILED,
+          ],
+          [
+            'the unknown keys behind a place, asked about',
+            () => unknown.page(ANY, 'reconciler~1000000000.5~41000', 20),
             'idempotency_keys',
             RECONCILED,
           ],
           [
             'the count of unknown keys',
-            () => queries.countUnknown(),
+            () => counts.countUnknown(),
             'idempotency_keys',
             RECONCILED,
           ],
           [
             'the count of what waits for workers',
-            () => queries.countResumable(),
+            () => counts.countResumable(),
             'idempotency_keys',
             '(resume_after) WHERE (resume_after IS NOT NULL)',
           ],
-          ['the newest keys', () => queries.recent(), 'idempotency_keys', '(id)'],
+          ['the newest keys', () => counts.recent(), 'idempotency_keys', '(id)'],
           [
             'the count of dead letters',
-            () => queries.countDeadLetters(),
+            () => counts.countDeadLetters(),
             'idempotency_outbox',
             '(dead_at) WHERE (dead_at IS NOT NULL)',
           ],
         ])('follow an index: %s', async (_, read, table, index) => {
           sent.length = 0;
           await read();
-          expect(sent).toHaveLength(1);
-          const [{ sql, parameters } = { sql: '', parameters: [] }] = sent;
-          const [row] = await app.database.query(`EXPLAIN (FORMAT JSON) ${sql}`, parameters);
-          const nodes = readsOf(planOf(row), table);
-          expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan')).toEqual([]);
-          const used = await app.database.query<{ columns: string }>(
-            `SELECT split_part(indexdef, ' USING btree ', 2) AS columns
-           FROM pg_indexes WHERE tablename = $1 AND indexname = ANY ($2)`,
-            [table, nodes.map((node) => node['Index Name'])],
-          );
-          expect(used).toEqual([{ columns: index }]);
+          expect(sent.length).toBeGreaterThan(0);
+          for (const { sql, parameters } of sent) {
+            const [row] = await app.database.query(`EXPLAIN (FORMAT JSON) ${sql}`, parameters);
+            const nodes = readsOf(planOf(row), table);
+            expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan')).toEqual([]);
+            const used = await app.database.query<{ columns: string }>(
+              `SELECT split_part(indexdef, ' USING btree ', 2) AS columns
+               FROM pg_indexes WHERE tablename = $1 AND indexname = ANY ($2)`,
+              [table, nodes.map((node) => node['Index Name'])],
+            );
+            expect(used).toEqual([{ columns: index }]);
+          }
         });
 
-        it('find a key of a route behind more unknown keys than they count', async () => {
-          await app.database.query(
-            `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, locked_until, method, route, reconcile_after)
-     SELECT 'later', 'late-' || n, '', gen_random_uuid(), 'unknown', now(), 'POST',
-            CASE n WHEN 3500 THEN '/tips' ELSE '/rides' END, 'infinity'
-     FROM generate_series(1, 3500) n`,
+        it('begin a page in the index where the last one ended, however far that is', async () => {
+          sent.length = 0;
+          await unknown.page(ANY, 'people~Infinity~46000', 20);
+          const [{ sql, parameters } = { sql: '', parameters: [] }] = sent;
+          const [row] = await app.database.query(
+            `EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`,
+            parameters,
           );
-          expect((await queries.countUnknown()).leftToPeople).toEqual({
-            count: COUNTED,
-            more: true,
+          const [node] = readsOf(planOf(row), 'idempotency_keys');
+          expect(node).toMatchObject({
+            'Index Cond': expect.stringContaining('ROW(reconcile_after, id) > ROW('),
+            // Of 7,000 keys left to people.
+            'Actual Rows': 20,
           });
-          const found = await queries.unknown({ ...any, route: '/tips' }, undefined, 20);
-          expect(found.map(({ key }) => key)).toEqual(['late-3500']);
         });
+      });
+
+    if (platform.name === 'express')
+      it('more of them than are counted can be reached, each once', async () => {
+        await app.database.query(
+          `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, locked_until, method, route, reconcile_after)
+           SELECT 'later', 'late-' || n, '', gen_random_uuid(), 'unknown', now(), 'POST',
+                  CASE n WHEN 25000 THEN '/tips' ELSE '/rides' END, 'infinity'
+           FROM generate_series(1, 25000) n`,
+        );
+        const dataSource = await new DataSource({
+          type: 'postgres',
+          url: app.database.url,
+        }).initialize();
+        const database = new Database(dataSource, 10_000);
+        const unknown = new UnknownQueries(database);
+        expect((await new PageQueries(database).countUnknown()).leftToPeople).toEqual({
+          count: COUNTED,
+          more: true,
+        });
+
+        const keys: string[] = [];
+        let next: string | undefined;
+        do {
+          const page = await unknown.page(ANY, next, 1000);
+          keys.push(...page.keys.map(({ key }) => key));
+          ({ next } = page);
+        } while (next !== undefined);
+        expect(keys).toHaveLength(35_000);
+        expect(new Set(keys).size).toBe(35_000);
+        // Left to people first, oldest first; then those that are asked about.
+        expect([keys[0], keys[7000], keys[31_999]]).toEqual(['lost-7000', 'late-1', 'late-25000']);
+        expect(keys.slice(32_000).every((key) => key.startsWith('lost-'))).toBe(true);
+
+        // The last of them, found by its route; a walk that ends early says where to go on.
+        const ofTips = { ...ANY, route: '/tips' };
+        const found = await unknown.page(ofTips, undefined, 20);
+        expect(found.keys.map(({ key }) => key)).toEqual(['late-25000']);
+        const early = await unknown.page(ofTips, undefined, 20, 20_000);
+        expect(early).toMatchObject({ keys: [], next: expect.stringContaining('people~') });
+        const later = await unknown.page(ofTips, early.next, 20);
+        expect(later.keys.map(({ key }) => key)).toEqual(['late-25000']);
+
+        await dataSource.destroy();
       });
 
     it('a thousand of them are told to try again in one go, after a count', async () => {

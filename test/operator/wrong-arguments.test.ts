@@ -13,11 +13,19 @@ const anything = (value: unknown) => value as never;
 const notExecuted = { outcome: 'not_executed' } as const;
 
 const CALLS: [string, Call, RegExp][] = [
-  ['an effect key that is none', (o) => o.resolve('ch_1', notExecuted, 'a'), /no effect key/],
-  ['no effect key', (o) => o.resolve(anything(undefined), notExecuted, 'a'), /no effect key/],
-  ['no outcome', (o, _, e) => o.resolve(e, anything(undefined), 'a'), /Tell \{ outcome/],
-  ['a strange outcome', (o, _, e) => o.resolve(e, anything({ outcome: 'paid' }), 'a'), /Tell/],
-  ['an unknown outcome', (o, _, e) => o.resolve(e, anything({ outcome: 'unknown' }), 'a'), /Tell/],
+  ['an effect key that is none', (o) => o.resolve('ch_1', notExecuted, 'a'), /not an effect key/],
+  ['no effect key', (o) => o.resolve(anything(undefined), notExecuted, 'a'), /not an effect key/],
+  ['no outcome', (o, _, e) => o.resolve(e, anything(undefined), 'a'), /Use \{ outcome/],
+  [
+    'a strange outcome',
+    (o, _, e) => o.resolve(e, anything({ outcome: 'paid' }), 'a'),
+    /Use \{ outcome/,
+  ],
+  [
+    'an unknown outcome',
+    (o, _, e) => o.resolve(e, anything({ outcome: 'unknown' }), 'a'),
+    /Use \{ outcome/,
+  ],
   [
     'a rejection without an exception',
     (o, _, e) => o.resolve(e, anything({ outcome: 'rejected', error: 'no' }), 'a'),
@@ -31,7 +39,7 @@ const CALLS: [string, Call, RegExp][] = [
   ['nobody', (o, _, e) => o.resolve(e, notExecuted, ''), /who decides/],
   ['nobody again', (o, id) => o.retry(id, anything(undefined)), /who decides/],
   ['a blank name', (o, id) => o.evict(id, { who: '  ' }), /who decides/],
-  ['no resolution', (o, id) => o.resolveKey(id, anything(null), 'a'), /Tell/],
+  ['no resolution', (o, id) => o.resolveKey(id, anything(null), 'a'), /Use \{ outcome/],
   [
     'an answer without a status',
     (o, id) => o.resolveKey(id, { outcome: 'completed', answer: anything({}) }, 'a'),

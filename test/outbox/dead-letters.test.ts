@@ -50,6 +50,14 @@ async function deadLetter(): Promise<string> {
   return id;
 }
 
+function auditOf(of: TestDatabase, message: string): Promise<object[]> {
+  return of.query(
+    `SELECT scope, key_id, action, who, why, before, after
+     FROM idempotency_audit WHERE message_id = $1 ORDER BY id`,
+    [message],
+  );
+}
+
 describe('A message that fails too often', () => {
   it('becomes a dead letter: it is kept with its last error, and not delivered any more', async () => {
     const id = await deadLetter();
@@ -57,7 +65,9 @@ describe('A message that fails too often', () => {
     expect(deliveries).toEqual([1, 2, 3].map((attempt) => ({ id, attempt })));
     expect(await web.outbox.deadLetters()).toEqual([
       {
+        scope: '',
         id,
+        keyId: undefined,
         topic: 'orders',
         payload: { order: 1 },
         orderingKey: undefined,
@@ -74,21 +84,21 @@ describe('A message that fails too often', () => {
 
   it('can be requeued under the same id, with all its attempts', async () => {
     const id = await deadLetter();
-    expect(await web.outbox.requeue(id)).toBe(true);
+    expect(await web.outbox.requeue(id, 'ops')).toBe(true);
     expect(await web.outbox.deadLetters()).toEqual([]);
-    expect(await web.outbox.requeue(id)).toBe(false); // it is none any more
+    expect(await web.outbox.requeue(id, 'ops')).toBe(false); // it is none any more
     deliveries.length = 0;
     await deliverToDeath(id);
     expect(deliveries).toEqual([1, 2, 3].map((attempt) => ({ id, attempt })));
     expect(await web.outbox.deadLetters()).toMatchObject([{ id, attempts: MOST }]);
 
-    await web.outbox.requeue(id);
+    await web.outbox.requeue(id, 'ops');
     broken = false;
     expect(await worker.deliver()).toBe(1);
     expect(await messages(database)).toEqual([]);
   });
 
-  it('is found by topic, the oldest dead letter first, a limited number at a time', async () => {
+  it('is found by topic and id, the oldest dead letter first, a limited number at a time', async () => {
     const ids = [await deadLetter(), await deadLetter(), await deadLetter()];
     const found = async (find: object) =>
       (await web.outbox.deadLetters(find)).map((letter) => letter.id);
@@ -96,6 +106,7 @@ describe('A message that fails too often', () => {
     expect(await found({ limit: 2 })).toEqual(ids.slice(0, 2));
     expect(await found({ topic: 'orders' })).toEqual(ids);
     expect(await found({ topic: 'mails' })).toEqual([]);
+    expect(await found({ ids: [ids[1]!, randomUUID(), 'no id'] })).toEqual([ids[1]]);
   });
 
   it('becomes a dead letter even if its workers die before they record the failure', async () => {
@@ -107,7 +118,7 @@ describe('A message that fails too often', () => {
     expect(await worker.deliver()).toBe(1);
     expect(deliveries).toEqual([]);
     expect(await web.outbox.deadLetters()).toMatchObject([
-      { id, lastError: expect.stringContaining('came to no end') },
+      { id, lastError: expect.stringContaining('did not end') },
     ]);
   });
 });
@@ -117,8 +128,48 @@ describe('Requeuing', () => {
     ['unknown', randomUUID()],
     ['no message at all', 'mail 17'],
   ])('does nothing for a message that is %s, and says so', async (_, id) => {
-    expect(await web.outbox.requeue(id)).toBe(false);
+    expect(await web.outbox.requeue(id, 'ops')).toBe(false);
   });
+
+  it('leaves an entry in the audit that tells who requeued what, and why', async () => {
+    const id = await deadLetter();
+    await web.outbox.requeue(id, { who: 'ada@example.com', why: 'The mail server is back' });
+    await web.outbox.requeue(id, 'somebody who was late');
+    expect(await auditOf(database, id)).toEqual([
+      {
+        scope: '',
+        key_id: null,
+        action: 'requeue',
+        who: 'ada@example.com',
+        why: 'The mail server is back',
+        before: { status: 'dead', topic: 'orders', attempts: MOST },
+        after: { status: 'queued', topic: 'orders', attempts: 0 },
+      },
+    ]);
+  });
+
+  it('happens once, with one entry in the audit, when two people decide it at once', async () => {
+    const id = await deadLetter();
+    const outcomes = await Promise.all(
+      ['ada', 'grace'].map((who) => web.outbox.requeue(id, { who })),
+    );
+    expect(outcomes.filter(Boolean)).toHaveLength(1);
+    expect(await auditOf(database, id)).toMatchObject([
+      { who: outcomes[0] === true ? 'ada' : 'grace', why: null },
+    ]);
+  });
+
+  it.each([[undefined], [''], [{ who: ' ' }], [{ why: 'no name' }]])(
+    'refuses a decision by nobody: %j',
+    async (by) => {
+      const id = await deadLetter();
+      const before = await messages(database);
+      await expect(web.outbox.requeue(id, by as never)).rejects.toThrow(
+        "Use requeue(id, 'a name') or requeue(id, { who, why })",
+      );
+      expect(await messages(database)).toEqual(before);
+    },
+  );
 
   it('does nothing for a message that is being delivered, and says so', async () => {
     const gate = barrier();
@@ -127,7 +178,7 @@ describe('Requeuing', () => {
     const delivered = slow.deliver();
     await gate.arrived();
     const before = await messages(database);
-    expect(await web.outbox.requeue(id)).toBe(false);
+    expect(await web.outbox.requeue(id, 'ops')).toBe(false);
     expect(await messages(database)).toEqual(before);
     gate.open();
     await delivered;
@@ -143,7 +194,7 @@ describe('Requeuing', () => {
       handlers: { orders: () => came.pass() },
       idempotency: working({ interval: '1h' }),
     });
-    expect(await woken.outbox.requeue(id)).toBe(true);
+    expect(await woken.outbox.requeue(id, 'ops')).toBe(true);
     await came.arrived();
     await woken.close();
   });

@@ -72,7 +72,9 @@ describe('Wrong handlers and outbox options', () => {
   });
 
   it('stop the boot: a handler without a topic', async () => {
-    expect(await failure([Nameless])).toMatch(/Nameless\.send: name the topic/);
+    expect(await failure([Nameless])).toMatch(
+      /Nameless\.send: the topic has to be a non-empty string/,
+    );
   });
 
   it('stop the boot: a handler that exists only during a request', async () => {

@@ -112,13 +112,13 @@ describe('A refused message', () => {
     const other = await new DataSource({ ...app.database.dataSourceOptions }).initialize();
     await expectRefused(
       () => other.transaction((tx) => app.outbox.add(tx, 'orders')),
-      /another data source/,
+      /a data source other than that of the IdempotencyModule/,
     );
     await other.destroy();
   });
 
   it.each<[string, unknown[], RegExp]>([
-    ['without a topic', [''], /name its topic/],
+    ['without a topic', [''], /non-empty string as the topic/],
     ['with a payload that JSON would lose', ['orders', new Map()], /cannot be stored as JSON/],
     ['with a delay that is none', ['orders', 1, { delay: 'soon' }], /not a duration/],
     ['with an empty ordering key', ['orders', 1, { orderingKey: '' }], /orderingKey/],

@@ -120,7 +120,7 @@ describe('Messages with one ordering key', () => {
     gates.set('a2', barrier());
     const second = worker.deliver();
     await gates.get('a2')!.arrived();
-    expect(await web.outbox.requeue(first)).toBe(true);
+    expect(await web.outbox.requeue(first, 'ops')).toBe(true);
     broken.clear();
     expect((await messages(web.database)).map(({ payload }) => payload)).toEqual([
       'a2',

@@ -33,8 +33,8 @@ describe('The number of statements of the outbox', () => {
     await app.add('orders', 1);
     await app.add('orders', 2, { orderingKey: 'a' });
     expect(sent()).toEqual([
-      ...['START TRANSACTION', 'WITH turn AS', 'COMMIT'],
-      ...['START TRANSACTION', 'WITH turn AS', 'COMMIT'],
+      ...['START TRANSACTION', 'WITH locked AS', 'COMMIT'],
+      ...['START TRANSACTION', 'WITH locked AS', 'COMMIT'],
     ]);
     expect(proxy.count(/NOTIFY|LISTEN/i)).toBe(0);
   });

@@ -2,21 +2,21 @@ import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { Database } from '../../lib/postgres/database.js';
-import { OutboxStore } from '../../lib/outbox/outbox-store.js';
+import { DeliveryStore } from '../../lib/outbox/delivery-store.js';
 import { UnhandledTopics } from '../../lib/outbox/unhandled-topics.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { recordingLogger } from '../support/recording-logger.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
-let store: OutboxStore;
+let store: DeliveryStore;
 const logger = recordingLogger();
 
 beforeAll(async () => {
   Logger.overrideLogger(logger);
   database = await createTestDatabase();
   dataSource = await new DataSource({ ...database.dataSourceOptions }).initialize();
-  store = new OutboxStore(new Database(dataSource, 10_000));
+  store = new DeliveryStore(new Database(dataSource, 10_000));
   await database.query(
     `INSERT INTO idempotency_outbox (id, topic, available_at, dead_at)
      VALUES (gen_random_uuid(), 'old.mails', now() - interval '2 minutes', NULL),

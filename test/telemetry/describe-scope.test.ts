@@ -80,7 +80,7 @@ forEachPlatform('Scopes in logs and events', (platform) => {
       idempotency: { describeScope: () => 'two' },
     });
     expect(error.message).toMatch(
-      /describeScope: another IdempotencyModule of this process has its own/,
+      /describeScope: another IdempotencyModule of this process has another one/,
     );
     expect(scopeLabel('customer')).toBe('one');
     await app.close();

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Outbox } from 'nestjs-atomic-idempotency';
 import { EVENT_NAMES } from '../../lib/telemetry/events.js';
 import { isObserved, publish } from '../../lib/telemetry/publish.js';
 import { keyRow, lapse } from '../support/idempotent-app.js';
@@ -253,7 +254,7 @@ forEachPlatform('Events', (platform) => {
     expect(heard.of('reaped')).toEqual([{ outcome: 'removed', ids: [id] }]);
   });
 
-  it('messages: delivered, failed, dead', async () => {
+  it('messages: delivered, failed, dead, requeued', async () => {
     await app.database.query('TRUNCATE idempotency_outbox');
     await post(app, 'work/now', key);
     await runJob(app, 'outbox');
@@ -269,6 +270,10 @@ forEachPlatform('Events', (platform) => {
     await runJob(app, 'outbox');
     expect(heard.of('outbox_dead')).toMatchObject([{ topic: 'mails', attempt: 2 }]);
     app.mails.fails = false;
+
+    const [letter] = await app.app.get(Outbox).deadLetters();
+    await app.app.get(Outbox).requeue(letter!.id, 'ops');
+    expect(heard.of('outbox_requeued')).toEqual([{ id: letter!.id, topic: 'mails', who: 'ops' }]);
   });
 
   it('jobs, batches and waits for a connection', async () => {

@@ -1,27 +1,31 @@
 import type { KeySummary } from '../key-report.js';
+import { isId } from '../key-search.js';
+import type { SeenByPerson } from '../../resolution/operator-result.js';
 import type { KeyStatus } from '../../schema/key-status.js';
 import type { IdempotencyOperator } from '../idempotency-operator.js';
 import type { ReasonedDecision } from './decision.js';
 import { intentFor, type Decider } from './decider.js';
+import { failureOf } from './failure.js';
 import { filterIn, queryFrom } from './key-filter.js';
 import type { KeyLists } from './key-lists.js';
 import type { PageAccess } from './page-access.js';
-import type { UnknownKey } from './page-queries.js';
+import type { UnknownKey } from './unknown-queries.js';
 import type { Fields } from './page-request.js';
 import { predict, type PhaseTarget } from './prediction.js';
+import { severalAtOnce } from './several-at-once.js';
 
-/** A round takes some seconds at most, well within what proxies wait for an answer. */
+/** A round takes a few seconds at most, well within the time-outs of proxies. */
 export const BULK_LIMIT = 1_000;
 
-/** Express reads forms of up to 100 KB. The other fields need some of it. */
+/** Express parses forms of up to 100 KB, and the other fields need a part of it. */
 const LONGEST_ITEMS = 64 * 1024;
 
 export interface DryRun {
   /** How many keys would be changed. */
   possible: number;
-  /** Why the others would not, and how many of them. */
+  /** Why the others would not be changed, and how many. */
   refused: [string, number][];
-  /** What would happen next, and to how many. */
+  /** What would happen next, and to how many keys. */
   sentences: [string, number][];
   warnings: string[];
   /** There are more keys than one round takes. */
@@ -37,9 +41,10 @@ export interface BulkResult {
 }
 
 /**
- * One decision for many keys. A dry run looks at them and counts; what is done
- * then is done to those very keys as they were seen, and not to others that match
- * the search by then. Each is authorised, checked and audited by itself.
+ * One decision for many keys. A dry run counts what would happen; after that,
+ * exactly these keys are changed, if they are as they were seen, and no others
+ * that match the search by then. Each is authorised, checked and audited by
+ * itself.
  */
 export class Bulk {
   constructor(
@@ -87,22 +92,35 @@ export class Bulk {
 
   async carryOut(request: unknown, form: Fields, reasoned: ReasonedDecision): Promise<BulkResult> {
     const items = (form.text('items') ?? '').split(' ').flatMap(itemFrom).slice(0, BULK_LIMIT);
+    const found = await this.operator.find({ id: items.map(({ id }) => id), limit: BULK_LIMIT });
+    const keys = new Map(found.keys.map((key) => [key.id, key]));
     const refused = new Tally();
     let changed = 0;
-    for (const { id, seen } of items) {
-      const [key] = (await this.operator.find({ id, limit: 1 })).keys;
-      if (!key) {
-        refused.add('The key is gone.');
-        continue;
-      }
-      const effectKey = key.inDoubt?.effectKey;
-      const decided = await this.decider.decide(request, { key, effectKey, seen }, reasoned);
-      if (decided.changed) changed += 1;
-      else refused.add(REASONS[decided.reason] ?? decided.reason);
-    }
+    let decided = 0;
+    // What was found may be outdated by now: the decision itself is fenced by what was seen.
+    const decide = async ({ id, seen }: SeenItem) => {
+      const key = keys.get(id);
+      const effectKey = key?.inDoubt?.effectKey;
+      const outcome = key
+        ? await this.decider.decide(request, { key, effectKey, seen }, reasoned)
+        : GONE;
+      decided += 1;
+      if (outcome.changed) changed += 1;
+      else refused.add(REASONS[outcome.reason] ?? outcome.reason);
+    };
+    await severalAtOnce(items, decide).catch((error: unknown) => {
+      refused.add(failureOf(error).detail, items.length - decided);
+    });
     return { asked: items.length, changed, refused: refused.entries };
   }
 }
+
+interface SeenItem {
+  id: string;
+  seen: SeenByPerson;
+}
+
+const GONE = { changed: false, reason: 'not_found' } as const;
 
 const REASONS: Record<string, string> = {
   forbidden: 'You may not do this to them.',
@@ -113,20 +131,15 @@ const REASONS: Record<string, string> = {
   not_found: 'They are gone.',
 };
 
-/** A key and how it was seen. Ids are opaque, so they are encoded; an encoded text has no colon. */
+/** A key and how it was seen. */
 function itemOf({ id, status, attempt }: KeySummary): string {
-  return `${encodeURIComponent(id)}:${status}:${attempt}`;
+  return `${id}:${status}:${attempt}`;
 }
 
-function itemFrom(item: string): { id: string; seen: { status: KeyStatus; attempt: number } }[] {
-  const match = /^([^:\s]+):([a-z_]+):(\d{1,9})$/.exec(item);
-  if (!match) return [];
-  try {
-    const id = decodeURIComponent(match[1]!);
-    return [{ id, seen: { status: match[2] as KeyStatus, attempt: Number(match[3]) } }];
-  } catch {
-    return [];
-  }
+function itemFrom(item: string): SeenItem[] {
+  const [, id, status, attempt] = /^([^:\s]+):([a-z_]+):(\d{1,9})$/.exec(item) ?? [];
+  if (!isId(id)) return [];
+  return [{ id, seen: { status: status as KeyStatus, attempt: Number(attempt) } }];
 }
 
 function targetOf(key: KeySummary | UnknownKey): PhaseTarget | undefined {
@@ -136,7 +149,10 @@ function targetOf(key: KeySummary | UnknownKey): PhaseTarget | undefined {
   return { name: phase, state: 'intended', effectKey, keyValidUntil };
 }
 
-/** Sentences that differ only by the recovery point are one, or the list would be as long as the keys. */
+/**
+ * Sentences that differ only in the recovery point are counted as one, or the
+ * list would be as long as the keys.
+ */
 function generalised(sentence: string, { recoveryPoint }: KeySummary): string {
   return sentence.replace(`"${recoveryPoint}"`, 'they have reached');
 }
@@ -145,8 +161,8 @@ function generalised(sentence: string, { recoveryPoint }: KeySummary): string {
 class Tally {
   private readonly counts = new Map<string, number>();
 
-  add(sentence: string): void {
-    this.counts.set(sentence, (this.counts.get(sentence) ?? 0) + 1);
+  add(sentence: string, times = 1): void {
+    this.counts.set(sentence, (this.counts.get(sentence) ?? 0) + times);
   }
 
   get entries(): [string, number][] {

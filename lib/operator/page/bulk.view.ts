@@ -10,9 +10,9 @@ import { hidden, note } from './pieces.js';
 import { BULK_LIMIT, type BulkResult, type DryRun } from './bulk.js';
 
 const ACTIONS = [
-  ['retry', 'Have the jobs try again'],
-  ['resolve', 'Tell what became of them'],
-  ['expire', 'End their lives before their time (expire)'],
+  ['retry', 'Let the jobs try again'],
+  ['resolve', 'Say what became of them'],
+  ['expire', 'Expire them now (expire)'],
   ['evict', 'Remove them (evict)'],
 ] as const;
 
@@ -39,7 +39,7 @@ export function bulkForm(filter: FilterTexts, links: Links, { may }: Visitor): H
         ${
           may('resolve') &&
           html`<details>
-            <summary>For "Tell what became of them"</summary>
+            <summary>For "Say what became of them"</summary>
             ${phaseFields(NOTHING, true, 'bulk', false)}
             <p class="quiet">Or, for keys without a foreign call in doubt:</p>
             ${keyFields(NOTHING, 'bulk', false)}

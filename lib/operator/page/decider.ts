@@ -7,7 +7,7 @@ import type { PageAccess } from './page-access.js';
 import type { OperatorIntent } from './page.options.js';
 import type { PhaseTarget } from './prediction.js';
 
-/** One key that something is to be done to, as a person saw it. */
+/** One key to decide about, as a person saw it. */
 export interface DecidedKey {
   key: KeySummary;
   /** The foreign call that a resolution is about. */
@@ -15,12 +15,12 @@ export interface DecidedKey {
   seen: SeenByPerson;
 }
 
-/** What came of it; `forbidden` where this person may not do this to this key. */
+/** The result; `forbidden` if this person may not do this to this key. */
 export type Decided = Change | { changed: false; reason: 'forbidden'; detail: string };
 
 /**
  * Carries decisions out. Each key is authorised by itself, right before it is
- * changed, whether it comes alone or among a thousand others.
+ * changed, also in bulk.
  */
 export class Decider {
   private readonly logger = new Logger('IdempotencyOperatorPage');

@@ -1,20 +1,20 @@
 import { html, type Html } from './html.js';
 import type { Fields } from './page-request.js';
 
-/** What was typed before, where a form is shown again. */
+/** What was typed before, if a form is shown again. */
 export type Typed = Pick<Fields, 'text'>;
 
 export const NOTHING: Typed = { text: () => undefined };
 
-/** The three outcomes of a foreign call, with what each of them needs. */
+/** The three outcomes of a foreign call, with their fields. */
 export function phaseFields(typed: Typed, mayRepeat: boolean, of: string, required: boolean): Html {
   const choice = choices(typed, required);
   const area = areas(typed, of);
   return html`<fieldset>
     <legend>What became of it?</legend>
-    ${choice('executed', 'It took effect', 'The next attempt goes on with this result, as if the call had returned it.')}
+    ${choice('executed', 'It took effect', 'The next attempt continues with this result, as if the call had returned it.')}
     ${area('result', 'Its result, as JSON', 'exactly what the call would have returned; empty for a call that returns nothing')}
-    ${choice('rejected', 'The other system said no', 'The next attempt meets this exception.')}
+    ${choice('rejected', 'The other system refused', 'In the next attempt, the call throws this exception.')}
     <div class="two">
       <div class="field">
         <label for="rejection_status-${of}">HTTP status of the exception</label

@@ -38,13 +38,13 @@ export function decisionForms(
 
 function whyNothing(key: KeyReport, { may }: Visitor, namesPeople: boolean): string {
   if (!namesPeople) {
-    return 'This page is read-only: it has guards, but no operatorPage.access that tells who decides, and the audit needs a name.';
+    return 'This page is read-only: it has guards, but no operatorPage.access that says who decides, and the audit needs a name.';
   }
   if (!may('resolve') && !may('retry') && !may('expire') && !may('evict')) {
-    return 'You may look at this, but not change it.';
+    return 'You may read this, but not change it.';
   }
   return key.status === 'in_progress'
-    ? 'An attempt runs this key now, or died a moment ago. There is nothing to decide until it is over.'
+    ? 'An attempt runs this key now, or died a moment ago. There is nothing to decide until the attempt has ended.'
     : 'There is nothing that you can do to this key as it is now.';
 }
 
@@ -60,9 +60,9 @@ function resolutionForms(shown: ShownForms, visitor: Visitor): (Html | false)[] 
   if (!visitor.may('resolve')) return [];
   if (key.status === 'unknown' && !key.inDoubt) {
     const fields = keyFields(typed, 'key', true);
-    return [section(shown, 'resolve', undefined, 'Tell what became of this request', fields, true)];
+    return [section(shown, 'resolve', undefined, 'Say what became of this request', fields, true)];
   }
-  // Evidence can also come for a call that was withdrawn; a repetition is for one in doubt.
+  // Evidence may also concern a withdrawn call; only a call in doubt can be repeated.
   const resolution = { outcome: 'executed', result: undefined } as const;
   return key.phases.map(({ name, state, effectKey, keyValidUntil }) => {
     if (effectKey === null) return false;
@@ -70,15 +70,15 @@ function resolutionForms(shown: ShownForms, visitor: Visitor): (Html | false)[] 
     if (!predict(key, { action: 'resolve', of: 'phase', resolution }, target).possible)
       return false;
     const inDoubt = state === 'intended';
-    const title = html`Tell what became of the call of phase ${visible(name)}`;
+    const title = html`Say what became of the call of phase ${visible(name)}`;
     const fields = phaseFields(typedFor(shown, effectKey), inDoubt, effectKey, true);
     return section(shown, 'resolve', effectKey, title, fields, inDoubt);
   });
 }
 
 const SIMPLE = {
-  retry: 'Have the jobs try again',
-  expire: 'End its life before its time (expire)',
+  retry: 'Let the jobs try again',
+  expire: 'Expire it now (expire)',
   evict: 'Remove it, so that its next use is a new operation (evict)',
 };
 

@@ -5,13 +5,13 @@ import type { Resolution } from '../../resolution/resolved-phase.js';
 import type { KeyResolution } from '../idempotency-operator.js';
 import type { Fields } from './page-request.js';
 
-/** What a form says is to be done to a key. */
+/** The decision in a form. */
 export type Decision =
   | { action: 'resolve'; of: 'phase'; resolution: Resolution }
   | { action: 'resolve'; of: 'key'; resolution: KeyResolution }
   | { action: 'retry' | 'expire' | 'evict' };
 
-/** With the words for the audit. */
+/** A decision with its reason, for the audit. */
 export interface ReasonedDecision {
   decision: Decision;
   reason: string;
@@ -21,7 +21,7 @@ export interface ReasonedDecision {
 /** What is wrong with a form, in a sentence for the person who filled it in. */
 export class FormFault extends Error {}
 
-/** The fields that make a decision, for the round from a preview to the deed. */
+/** The fields of a decision, which go from the preview to the action. */
 export const DECISION_FIELDS = [
   'action',
   'outcome',
@@ -37,14 +37,16 @@ export const DECISION_FIELDS = [
 /** Who decides is not in the form: that comes from `access`. */
 export function readDecision(form: Fields): ReasonedDecision {
   const decision = decisionIn(form);
-  const reason = form.text('reason');
-  if (reason === undefined) {
-    throw new FormFault('Say why: the audit needs a reason, for whoever asks about this later.');
-  }
-  return { decision, reason, evidence: form.text('evidence') };
+  return { decision, reason: reasonIn(form), evidence: form.text('evidence') };
 }
 
-/** Reason and evidence, as they stand in the audit. */
+export function reasonIn(form: Fields): string {
+  const reason = form.text('reason');
+  if (reason !== undefined) return reason;
+  throw new FormFault('Say why: the audit needs a reason, for whoever asks about this later.');
+}
+
+/** Reason and evidence, as the audit shows them. */
 export function whyOf({ reason, evidence }: ReasonedDecision): string {
   return evidence === undefined ? reason : `${reason}\nEvidence: ${evidence}`;
 }
@@ -85,7 +87,7 @@ function resolutionIn(form: Fields): Decision {
   }
 }
 
-/** Nothing at all is what a call without a result returns. */
+/** An empty field stands for a call that returns nothing. */
 function resultIn(form: Fields): unknown {
   const text = form.text('result');
   return text === undefined ? undefined : jsonOf('The result', text);
@@ -102,7 +104,7 @@ function rejectionIn(form: Fields): HttpException {
   );
   if (!isDefinite(error)) {
     throw new FormFault(
-      `${status} is no definite answer of another system. Use a status from 400 to 499 other than 408, such as 402.`,
+      `${status} is not a definite answer of another system. Use a status from 400 to 499 other than 408, such as 402.`,
     );
   }
   return error;
@@ -128,7 +130,7 @@ function jsonOf(what: string, text: string): unknown {
   }
 }
 
-/** JSON where it is some, and the text itself otherwise. */
+/** Parsed JSON, or the text itself if it is not JSON. */
 function looseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

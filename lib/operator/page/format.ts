@@ -31,7 +31,7 @@ export function time(at: Date | null | undefined, now = Date.now()): Html {
   >`;
 }
 
-/** A time as its distance from now alone; the whole of it is in the tooltip. */
+/** A time as its distance from now; the tooltip has the full time. */
 export function age(at: Date, now = Date.now()): Html {
   const iso = at.toISOString();
   return html`<time datetime="${iso}" title="${iso}">${span(now - at.getTime())}</time>`;
@@ -41,7 +41,7 @@ export function number(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** A count that was not carried on beyond a limit. */
+/** A count that stops at a limit. */
 export interface Counted {
   count: number;
   /** There are more than that. */

@@ -7,16 +7,16 @@ import { note } from './pieces.js';
 import { refusedView } from './preview.view.js';
 import { page, type Shell } from './shell.js';
 
-/** What was just done, by the word in the address. Nothing of the address itself is shown. */
+/** What was just done, by the word in the address. The address itself is never shown. */
 const DONE: Record<string, string> = {
-  resolve: 'It is resolved. The audit has your name and your reason.',
+  resolve: 'It is resolved. Your name and your reason are in the audit.',
   retry: 'The jobs try again.',
-  expire: 'The key was ended before its time.',
+  expire: 'The key has expired.',
   evict: 'The key was removed.',
   requeue: 'The messages were requeued.',
 };
 
-/** What all pages have around them: the shell, what was just done, and why something was not. */
+/** The frame of all pages: the shell, what was just done, and why something was not. */
 export class Frame {
   constructor(
     private readonly environment: string | undefined,

@@ -1,9 +1,12 @@
-/** Markup that is safe to send. Only `html` makes it, so there is no way to pass text off as markup. */
+/**
+ * Markup that is safe to send. Only `html` creates it, so text can never be
+ * mistaken for markup.
+ */
 export class Html {
   /** @internal */
   private constructor(readonly text: string) {}
 
-  /** For `html` alone: the rest of the page has no way to make markup from text. */
+  /** For `html` only: nothing else may turn text into markup. */
   static readonly of = (strings: TemplateStringsArray, values: readonly HtmlValue[]): Html =>
     new Html(strings.reduce((text, part, index) => text + render(values[index - 1]) + part));
 }
@@ -41,14 +44,15 @@ function escape(text: string): string {
 }
 
 /**
- * Characters that cannot be seen, or that change the order of what stands beside
- * them. A client chooses its keys, and must not be able to make one look like another.
+ * Characters that are invisible, or that change the order of the text around
+ * them. Clients choose their keys, and must not be able to make one look like
+ * another.
  */
 const INVISIBLE =
   // oxlint-disable-next-line no-control-regex -- these are what it is about
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
-/** A text of somebody else, with what cannot be seen spelt out. */
+/** Text from outside, with invisible characters spelled out. */
 export function visible(text: string): Html {
   const spelt = text.replace(
     INVISIBLE,

@@ -5,13 +5,13 @@ import type { IdempotencyOperator } from '../idempotency-operator.js';
 export interface ReportedJob extends JobStatus {
   /** Which process it runs in, as people can find it. */
   process: string;
-  /** The process has not reported itself for minutes: what it said is old. */
+  /** The process has not reported for minutes: its values are old. */
   gone: boolean;
 }
 
-/** Where the page learns what the jobs are doing. */
+/** Where the page gets the state of the jobs from. */
 export abstract class JobReports {
-  /** Whose jobs they are: behind a load balancer, those of one process are not the whole truth. */
+  /** Whose jobs they are: behind a load balancer, one process does not know all of them. */
   abstract readonly whose: 'all processes' | 'this process';
 
   abstract list(): Promise<ReportedJob[]>;

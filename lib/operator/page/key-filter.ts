@@ -4,7 +4,7 @@ import { searchOf } from '../key-search.js';
 import { FormFault } from './decision.js';
 import type { Fields } from './page-request.js';
 
-/** What a list of keys is narrowed by, as it stands in the form. */
+/** The fields of the search form. */
 export const FILTER_FIELDS = [
   'status',
   'scope',
@@ -27,7 +27,7 @@ export function filterIn(fields: Fields): FilterTexts {
   return texts;
 }
 
-/** Throws a fault that names the field which cannot be meant. */
+/** Throws a fault that names the invalid field. */
 export function queryFrom(filter: FilterTexts): KeyQuery {
   const { status, scope, key, effect, id, route, older, younger } = filter;
   const query: KeyQuery = {
@@ -48,7 +48,7 @@ export function queryFrom(filter: FilterTexts): KeyQuery {
   return query;
 }
 
-/** Unknown keys have an index of their own; what has a better one yet is not looked for there. */
+/** Unknown keys have their own index; a search that names a key has a better one. */
 export function isOfUnknown({ status, effectKey, id, scope, key }: KeyQuery): boolean {
   const named =
     effectKey !== undefined || id !== undefined || (scope !== undefined && key !== undefined);

@@ -2,29 +2,29 @@ import type { IdempotencyOperator } from '../idempotency-operator.js';
 import type { KeyQuery, KeySummary } from '../key-report.js';
 import { searchOf } from '../key-search.js';
 import { isOfUnknown } from './key-filter.js';
-import type { PageQueries, UnknownKey } from './page-queries.js';
+import type { UnknownKey, UnknownQueries } from './unknown-queries.js';
 
 /**
- * How many keys one request looks at, where no index helps: about a second. The
- * person goes on from there, or narrows the search.
+ * How many keys one request reads if no index helps: about a second. The person
+ * continues from there, or narrows the search.
  */
 const WALK = 200_000;
 
 /** A page of keys, with where the next one begins. */
 export interface KeyList {
   keys: KeySummary[];
-  /** Set where all of them are unknown, with what is urgent about them. */
+  /** Set if all of them are unknown, with what is urgent about them. */
   unknown: UnknownKey[] | undefined;
   next: string | undefined;
-  /** There may be more, although this page is not full: the walk has ended early. */
+  /** There may be more, although this page is not full: the search stopped early. */
   unfinished: boolean;
 }
 
-/** Lists of keys, by the way that is quick for them. */
+/** Lists of keys, each read by the index that fits it. */
 export class KeyLists {
   constructor(
     private readonly operator: IdempotencyOperator,
-    private readonly queries: PageQueries,
+    private readonly queries: UnknownQueries,
   ) {}
 
   async page(query: KeyQuery, after: string | undefined, limit: number): Promise<KeyList> {
@@ -35,12 +35,7 @@ export class KeyLists {
       walk: WALK,
       ...(after !== undefined && { after }),
     });
-    return {
-      keys,
-      unknown: undefined,
-      next,
-      unfinished: next !== undefined && keys.length < limit,
-    };
+    return listOf(keys, undefined, next, limit);
   }
 
   private async unknown(
@@ -48,14 +43,16 @@ export class KeyLists {
     after: string | undefined,
     limit: number,
   ): Promise<KeyList> {
-    const cursor = after !== undefined && isCursor(after) ? after : undefined;
-    const unknown = await this.queries.unknown(searchOf(query), cursor, limit);
-    const next = unknown.length === limit ? unknown.at(-1)!.cursor : undefined;
-    return { keys: unknown, unknown, next, unfinished: false };
+    const { keys, next } = await this.queries.page(searchOf(query), after, limit, WALK);
+    return listOf(keys, keys, next, limit);
   }
 }
 
-/** Of the list of unknown keys: part, time and id. */
-function isCursor(text: string): boolean {
-  return /^[01]~\d{1,12}(\.\d{1,9})?~[^~]+$/.test(text);
+function listOf(
+  keys: KeySummary[],
+  unknown: UnknownKey[] | undefined,
+  next: string | undefined,
+  limit: number,
+): KeyList {
+  return { keys, unknown, next, unfinished: next !== undefined && keys.length < limit };
 }

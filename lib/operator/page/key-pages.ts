@@ -30,7 +30,7 @@ export class KeyPages {
     const { query, links, visitor } = request;
     const key = await this.operator.inspect(query.text('id') ?? '');
     if (!key)
-      return this.frame.refuse(request, 404, 'No such key', 'It was removed, or it never was.');
+      return this.frame.refuse(request, 404, 'No such key', 'It was removed, or it never existed.');
     const shown = { key, open: query.text('values') === 'shown', who: visitor.who };
     return this.frame.show(request, { title: `Key ${key.id}`, nav: 'keys', live: true }, [
       this.frame.notes(request),
@@ -39,12 +39,12 @@ export class KeyPages {
     ]);
   }
 
-  /** First a preview, then the deed. */
+  /** Shows a preview first, then acts. */
   async decide(request: PageRequest): Promise<Answer> {
     const { form, links } = request;
     const key = await this.operator.inspect(form.text('id') ?? '');
     if (!key)
-      return this.frame.refuse(request, 404, 'No such key', 'It was removed, or it never was.');
+      return this.frame.refuse(request, 404, 'No such key', 'It was removed, or it never existed.');
     const phase = phaseOf(key, form.text('effect'));
     if (form.text('effect') !== undefined && !phase) {
       const back = links.to('key', { id: key.id });

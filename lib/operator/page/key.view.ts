@@ -1,18 +1,19 @@
 import type { KeyReport, PhaseReport } from '../key-report.js';
+import { auditView } from './audit.view.js';
 import { number, time } from './format.js';
 import { html, visible, type Html } from './html.js';
 import type { Links } from './links.js';
-import { copyable, phasePill, routeOf, scopeOf, statusPill } from './pieces.js';
+import { copyable, none, phasePill, routeOf, scopeOf, statusPill } from './pieces.js';
 import type { ShownValues } from './shown-values.js';
 
 export interface ShownKey {
   key: KeyReport;
-  /** Whether requests and results are to be seen. */
+  /** Whether requests and results are shown. */
   open: boolean;
   who: string | undefined;
 }
 
-/** One key: what it is, how it went, and what belongs to it. The forms come behind it. */
+/** One key: its facts, its timeline, its phases and its audit. The forms follow it. */
 export function keyView(shown: ShownKey, links: Links, values: ShownValues): Html {
   const { key } = shown;
   return html`<div class="head">
@@ -42,7 +43,7 @@ export function keyView(shown: ShownKey, links: Links, values: ShownValues): Htm
     </section>
     <section class="card">
       <h2>Audit</h2>
-      <div id="audit" data-live>${audit(key)}</div>
+      <div id="audit" data-live>${auditView(key.audit, { links, scope: key.scope })}</div>
     </section>`;
 }
 
@@ -104,7 +105,7 @@ function facts(key: KeyReport): Html {
     <dd>${key.expiresAt === null ? 'no limit' : time(key.expiresAt)}</dd>
     <dt>Stored answer</dt>
     <dd>
-      ${answer ? `${answer.status}, ${number(answer.bytes)} bytes (for its client only)` : html`<span class="none">–</span>`}
+      ${answer ? `${answer.status}, ${number(answer.bytes)} bytes (for its client only)` : none()}
     </dd>
   </dl>`;
 }
@@ -193,27 +194,4 @@ function keptRequest({ key, open, who }: ShownKey, values: ShownValues): Html {
   }
   if (!open) return html`<p class="quiet">Hidden until it is asked for, with the phases above.</p>`;
   return values.show(key.request, { kind: 'request', who, route: key.route });
-}
-
-function audit({ audit: entries }: KeyReport): Html {
-  if (entries.length === 0) return html`<p class="quiet">Nobody has decided anything yet.</p>`;
-  return html`<ol class="line">
-    ${entries.map(
-      ({ action, who, why, before, after, at }) =>
-        html`<li>
-          <div>
-            <b>${visible(action)}</b> by ${visible(who)}
-            <small
-              >${visible(stateOf(before))} → ${after ? visible(stateOf(after)) : 'removed'}</small
-            >
-          </div>
-          ${why !== null && html`<div>${why.split('\n').map((line) => html`${visible(line)}<br />`)}</div>`}${time(at)}
-        </li>`,
-    )}
-  </ol>`;
-}
-
-function stateOf(state: unknown): string {
-  const { status, phase } = state as { status: string; phase?: { name: string; state: string } };
-  return phase ? `${status} (${phase.name}: ${phase.state})` : status;
 }

@@ -1,17 +1,19 @@
 import { KEY_STATUSES } from '../../schema/key-status.js';
+import type { KeySummary } from '../key-report.js';
 import { age, plural } from './format.js';
 import { html, visible, type Html } from './html.js';
 import type { FilterTexts } from './key-filter.js';
 import type { KeyList } from './key-lists.js';
 import type { Links } from './links.js';
-import { unknownTable } from './overview.view.js';
-import { cell, note, routeOf, scopeOf, statusPill } from './pieces.js';
+import { keyLink, note, routeOf, scopeOf, statusPill } from './pieces.js';
+import { table } from './table.view.js';
+import { UNKNOWN_ORDER, unknownTable } from './unknown-table.view.js';
 import { bulkForm } from './bulk.view.js';
 import type { Visitor } from './page-access.js';
 
 export interface Keys {
   filter: FilterTexts;
-  /** Undefined where the filter cannot be meant. */
+  /** Undefined if the filter is invalid. */
   list: KeyList | undefined;
   fault: string | undefined;
   /** Whether it is not the first page. */
@@ -73,45 +75,34 @@ function results({ filter, further }: Keys, list: KeyList, links: Links, visitor
         <h2>
           ${keys.length === 0 ? 'No keys' : `${plural(keys.length, 'key')}${nextPage ? ' on this page' : ''}`}
         </h2>
-        <small>${unknown ? 'left to people first, oldest first' : 'oldest first'}</small>
+        <small>${unknown ? UNKNOWN_ORDER : 'oldest first'}</small>
       </div>
-      ${keys.length > 0 && (unknown ? unknownTable(unknown, links) : table(list, links))}
-      ${unfinished && note('', 'The search stopped after 200,000 keys, because no index helps it. Go on, or narrow it: by scope and key, effect key or id it takes no time.')}
+      ${keys.length > 0 && (unknown ? unknownTable(unknown, links) : keysTable(list, links))}
+      ${unfinished && note('', 'The search stopped after 200,000 keys, because no index helps it. Continue, or narrow it: by scope and key, effect key or id it is fast.')}
       <div class="row">
         ${further && html`<a class="button plain" href="${links.to('keys', { ...filter })}">First page</a>`}
-        ${nextPage && html`<a class="button plain" rel="next" href="${nextPage}">${unfinished ? 'Go on with the search' : 'Next page'}</a>`}
+        ${nextPage && html`<a class="button plain" rel="next" href="${nextPage}">${unfinished ? 'Continue the search' : 'Next page'}</a>`}
       </div>
     </section>
     ${keys.length > 0 && bulkForm(filter, links, visitor)}`;
 }
 
-function table({ keys }: KeyList, links: Links): Html {
+function keysTable({ keys }: KeyList, links: Links): Html {
   const now = Date.now();
-  return html`<div class="wide">
-    <table class="stack">
-      <thead>
-        <tr>
-          <th>Key</th>
-          <th>Status</th>
-          <th>Scope</th>
-          <th>Route</th>
-          <th>Recovery point</th>
-          <th class="num">Attempts</th>
-          <th>Age</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${keys.map(
-          (key) =>
-            html`<tr>
-              ${cell('Key', html`<a href="${links.to('key', { id: key.id })}"><code>${visible(key.key)}</code></a>`)}
-              ${cell('Status', html`${statusPill(key.status)}${key.lastErrorCode !== null && html` <span class="sub">${visible(key.lastErrorCode)}</span>`}`)}
-              ${cell('Scope', scopeOf(key.scope))} ${cell('Route', routeOf(key))}
-              ${cell('Recovery point', visible(key.recoveryPoint))}
-              ${cell('Attempts', key.attempt, 'num')} ${cell('Age', age(key.createdAt, now))}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  return table<KeySummary>(
+    [
+      { title: 'Key', cell: (key) => keyLink(key, links) },
+      { title: 'Status', cell: statusOf },
+      { title: 'Scope', cell: (key) => scopeOf(key.scope) },
+      { title: 'Route', cell: routeOf },
+      { title: 'Recovery point', cell: (key) => visible(key.recoveryPoint) },
+      { title: 'Attempts', kind: 'num', cell: (key) => key.attempt },
+      { title: 'Age', cell: (key) => age(key.createdAt, now) },
+    ],
+    keys,
+  );
+}
+
+function statusOf({ status, lastErrorCode }: KeySummary): Html {
+  return html`${statusPill(status)}${lastErrorCode !== null && html` <span class="sub">${visible(lastErrorCode)}</span>`}`;
 }

@@ -1,18 +1,20 @@
 import type { DeadLetter } from '../../outbox/outbox.js';
+import { NOTHING, reasonFields } from './decision-fields.view.js';
 import { number, plural, time } from './format.js';
 import { html, visible, type Html } from './html.js';
 import type { Links } from './links.js';
 import type { Visitor } from './page-access.js';
-import { cell, hidden, note } from './pieces.js';
+import { hidden, note } from './pieces.js';
 import type { ShownValues } from './shown-values.js';
+import { table, type Column } from './table.view.js';
 
-/** As many as a person looks through. What is requeued makes room for the next ones. */
+/** As many as a person reads. Requeued letters make room for the next ones. */
 export const LETTERS_LIMIT = 200;
 
 export interface Letters {
   letters: DeadLetter[];
   topic: string | undefined;
-  /** Whether payloads are to be seen. */
+  /** Whether payloads are shown. */
   open: boolean;
 }
 
@@ -25,6 +27,8 @@ export function lettersView(
   const more = letters.length > LETTERS_LIMIT;
   const shown = letters.slice(0, LETTERS_LIMIT);
   const mayRequeue = visitor.may('requeue');
+  const payloadOf = ({ payload, topic: of }: DeadLetter) =>
+    open && values.show(payload, { kind: 'payload', who: visitor.who, topic: of });
   return html`<h1>Dead letters</h1>
     <section class="card">
       <form class="filter" method="get" action="${links.to('letters')}">
@@ -40,60 +44,68 @@ export function lettersView(
     <section class="card">
       <div class="head">
         <h2>${shown.length === 0 ? 'No dead letters' : plural(shown.length, 'dead letter')}</h2>
-        <small>messages whose deliveries failed too often, those that died first first</small>
+        <small>messages whose deliveries failed too often, in the order they were given up</small>
         <a
           class="button plain small"
           href="${links.to('letters', { topic, ...(!open && { values: 'shown' }) })}"
           >${open ? 'Hide' : 'Show'} payloads</a
         >
       </div>
-      ${more && note('', `There are more than ${number(LETTERS_LIMIT)}; these died first.`)}
+      ${more && note('', `There are more than ${number(LETTERS_LIMIT)}; these were given up first.`)}
       ${
         shown.length > 0 &&
         html`<form method="post" action="${links.to('requeue')}">
-          ${hidden([['topic', topic]])}
-          <div class="wide">
-            <table class="stack">
-              <thead>
-                <tr>
-                  ${mayRequeue && html`<th><span class="quiet">Choose</span></th>`}
-                  <th>Message</th>
-                  <th>Topic</th>
-                  <th class="num">Attempts</th>
-                  <th>Last error</th>
-                  <th>Died</th>
-                </tr>
-              </thead>
-              <tbody>
-                ${shown.map(
-                  (letter, index) =>
-                    html`<tr>
-                      ${mayRequeue && cell('Choose', html`<input type="checkbox" name="item${index}" value="${letter.id}" aria-label="Message ${letter.id}" />`)}
-                      ${cell('Message', html`<code>${visible(letter.id)}</code>${letter.orderingKey !== undefined && html`<span class="sub">ordering key ${visible(letter.orderingKey)}</span>`}${open && values.show(letter.payload, { kind: 'payload', who: visitor.who, topic: letter.topic })}`)}
-                      ${cell('Topic', visible(letter.topic))}
-                      ${cell('Attempts', letter.attempts, 'num')}
-                      ${cell('Last error', visible(letter.lastError))}
-                      ${cell('Died', time(letter.deadAt))}
-                    </tr>`,
-                )}
-              </tbody>
-            </table>
-          </div>
-          ${mayRequeue && html`<div class="row"><button name="which" value="chosen">Requeue the chosen ones</button><button class="plain" name="which" value="all">Dry run for all of these</button></div>`}
+          ${hidden([['topic', topic]])} ${table(columns(links, mayRequeue, payloadOf), shown)}
+          ${mayRequeue && requeueFields()}
         </form>`
       }
     </section>`;
 }
 
-/** Before all of them go: how many, of which topics. */
+function columns(
+  links: Links,
+  mayRequeue: boolean,
+  payloadOf: (letter: DeadLetter) => Html | false,
+): Column<DeadLetter>[] {
+  const choose: Column<DeadLetter> = {
+    title: 'Choose',
+    cell: ({ id }, index) =>
+      html`<input type="checkbox" name="item${index}" value="${id}" aria-label="Message ${id}" />`,
+  };
+  return [
+    ...(mayRequeue ? [choose] : []),
+    {
+      title: 'Message',
+      cell: (letter) =>
+        html`<a href="${links.to('letter', { scope: letter.scope, id: letter.id })}"
+            ><code>${visible(letter.id)}</code></a
+          >${letter.orderingKey !== undefined && html`<span class="sub">ordering key ${visible(letter.orderingKey)}</span>`}${payloadOf(letter)}`,
+    },
+    { title: 'Topic', cell: ({ topic }) => visible(topic) },
+    { title: 'Attempts', kind: 'num', cell: ({ attempts }) => attempts },
+    { title: 'Last error', cell: ({ lastError }) => visible(lastError) },
+    { title: 'Given up', cell: ({ deadAt }) => time(deadAt) },
+  ];
+}
+
+function requeueFields(): Html {
+  return html`${reasonFields(NOTHING, false, 'letters')}
+    <div class="row">
+      <button name="which" value="chosen">Requeue the chosen ones</button
+      ><button class="plain" name="which" value="all">Dry run for all of these</button>
+    </div>`;
+}
+
+/** A dry run for all letters of the list: how many would be requeued, of which topics. */
 export function requeuePreview(
   letters: readonly DeadLetter[],
-  topic: string | undefined,
   allowed: readonly DeadLetter[],
+  { topic, reason }: { topic: string | undefined; reason: string },
   links: Links,
 ): Html {
   const topics = new Map<string, number>();
   for (const { topic: name } of allowed) topics.set(name, (topics.get(name) ?? 0) + 1);
+  const items = allowed.map(({ id }, index) => [`item${index}`, id] as const);
   return html`<h1>Dry run</h1>
     <section class="card">
       <h2>${plural(allowed.length, 'message')} would be requeued</h2>
@@ -114,7 +126,7 @@ export function requeuePreview(
       </table>
       ${letters.length > allowed.length && html`<p class="quiet">${number(letters.length - allowed.length)} are left out: you may not requeue them.</p>`}
       <form method="post" action="${links.to('requeue')}">
-        ${hidden([['topic', topic], ...allowed.map((letter, index) => [`item${index}`, letter.id] as const)])}
+        ${hidden([['topic', topic], ['reason', reason], ...items])}
         <div class="row">
           <button name="which" value="chosen">Requeue ${plural(allowed.length, 'message')}</button
           ><a class="button plain" href="${links.to('letters', { topic })}">Back</a>

@@ -1,11 +1,12 @@
 import type { IncomingRequest } from '../../request/incoming-request.js';
 
-/** Everything that the page serves, by what comes behind its path. */
+/** Everything that the page serves, by the last part of its path. */
 export type PageName =
   | ''
   | 'keys'
   | 'key'
   | 'letters'
+  | 'letter'
   | 'decide'
   | 'bulk'
   | 'requeue'
@@ -14,8 +15,8 @@ export type PageName =
   | 'icon.svg';
 
 /**
- * Addresses relative to the one that was asked for. They hold behind a proxy that
- * adds or removes a part of the path, and need not know about global prefixes.
+ * Addresses relative to the requested one. They work behind a proxy that adds or
+ * removes a part of the path, and with any global prefix.
  */
 export class Links {
   private readonly base: string;
@@ -28,7 +29,7 @@ export class Links {
         .split('/')
         .filter(Boolean)
         .at(-1 - depth) ?? '';
-    // Express serves a page with a slash behind it as well: one level deeper.
+    // Express also serves a page with a trailing slash, which is one level deeper.
     const levels = depth + (path.endsWith('/') ? 1 : 0);
     // "./", because a name with a colon in it would be read as a scheme.
     this.base = `${levels === 0 ? './' : '../'.repeat(levels)}${mount}`;

@@ -1,9 +1,7 @@
 import {
   Controller,
   Get,
-  HttpException,
   Inject,
-  Logger,
   Post,
   Req,
   Res,
@@ -13,11 +11,9 @@ import {
 } from '@nestjs/common';
 import type { Answer } from '../../answers/answer.js';
 import { statusGuard } from '../../background/status-guard.js';
-import { StoreUnavailableError } from '../../postgres/store-unavailable.error.js';
 import type { IncomingRequest } from '../../request/incoming-request.js';
 import { HttpPlatformHost } from '../../response/http-platform-host.js';
-import { errorLine } from '../../telemetry/error-line.js';
-import { FormFault } from './decision.js';
+import { failureOf } from './failure.js';
 import { html } from './html.js';
 import { Links, type PageName } from './links.js';
 import { OperatorPage } from './operator-page.js';
@@ -35,12 +31,10 @@ const ASSETS = {
   'icon.svg': assetAnswer('image/svg+xml', ICON),
 };
 
-const logger = new Logger('IdempotencyOperatorPage');
-
 /**
  * The routes of the page. Answers go to the platform directly: the application's
- * pipes would refuse our forms, and its interceptors would wrap our pages. Nest
- * gives requests and responses to a method without asking either.
+ * pipes would refuse the forms, and its interceptors would wrap the pages. Nest
+ * applies neither to `@Req()` and `@Res()`.
  */
 export function operatorPageController({ path, guards = [] }: OperatorPageOptions): Type {
   @NotIdempotent('each action names the state that it was decided on, and changes nothing twice')
@@ -69,7 +63,12 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
 
     @Get('letters')
     letters(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
-      return this.serve('letters', request, response, (asked) => this.page.letters(asked));
+      return this.serve('letters', request, response, (asked) => this.page.letters.list(asked));
+    }
+
+    @Get('letter')
+    letter(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
+      return this.serve('letter', request, response, (asked) => this.page.letters.show(asked));
     }
 
     @Post('decide')
@@ -84,7 +83,7 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
 
     @Post('requeue')
     requeue(@Req() request: IncomingRequest, @Res() response: unknown): Promise<void> {
-      return this.act('requeue', request, response, (asked) => this.page.requeue(asked));
+      return this.act('requeue', request, response, (asked) => this.page.letters.requeue(asked));
     }
 
     @Get('style.css')
@@ -133,7 +132,7 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
       response: unknown,
       work: (asked: PageRequest) => Promise<Answer>,
     ): Promise<void> {
-      // Before anything else: an exception of `access` is for the application's own filters.
+      // First: an exception of `access` is answered by the application's own filters.
       const visitor = await this.page.access.visitor(request);
       const { platform } = this.http;
       if (!visitor) return platform.send(response, NOT_FOR_YOU);
@@ -146,38 +145,14 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
     }
 
     private failed(asked: PageRequest, error: unknown): Answer {
-      if (error instanceof FormFault) {
-        return this.page.frame.refuse(asked, 400, 'Nothing was changed', error.message);
-      }
-      // Of `access`, when it was asked about one key: the person is known by now.
-      if (error instanceof HttpException) {
-        return this.page.frame.refuse(
-          asked,
-          error.getStatus(),
-          'Nothing was changed',
-          error.message,
-        );
-      }
-      logger.error(`A page could not be shown: ${errorLine(error)}`);
-      return error instanceof StoreUnavailableError
-        ? this.page.frame.refuse(
-            asked,
-            503,
-            'Not now',
-            'The database did not answer in time. Try again.',
-          )
-        : this.page.frame.refuse(
-            asked,
-            500,
-            'Something went wrong',
-            'The log of the application has the reason.',
-          );
+      const { status, title, detail } = failureOf(error);
+      return this.page.frame.refuse(asked, status, title, detail);
     }
   }
   return IdempotencyOperatorPageController;
 }
 
-/** Without a word about what is here. */
+/** Says nothing about what is here. */
 const NOT_FOR_YOU = htmlAnswer(
   html`<!doctype html>
     <html lang="en">

@@ -1,5 +1,6 @@
 import type { Answer } from '../../answers/answer.js';
 import type { Outbox } from '../../outbox/outbox.js';
+import type { AuditQueries } from '../audit-queries.js';
 import type { IdempotencyOperator } from '../idempotency-operator.js';
 import { Bulk } from './bulk.js';
 import { bulkResultView, dryRunView } from './bulk.view.js';
@@ -14,52 +15,61 @@ import { KeyPages } from './key-pages.js';
 import { keysView } from './keys.view.js';
 import { overviewView } from './overview.view.js';
 import { PageAccess } from './page-access.js';
-import { seeOther } from './page-answer.js';
+import type { MessageQueries } from './message-queries.js';
 import type { PageQueries } from './page-queries.js';
 import type { PageRequest } from './page-request.js';
 import type { OperatorPageOptions } from './page.options.js';
 import { ShownValues } from './shown-values.js';
+import type { UnknownQueries } from './unknown-queries.js';
 
 /** How many unknown keys the overview shows, and a list has on a page. */
 const ON_OVERVIEW = 20;
 const ON_PAGE = 50;
+
+/** The reads of the page. */
+export interface OperatorPageQueries {
+  counts: PageQueries;
+  unknown: UnknownQueries;
+  messages: MessageQueries;
+  audit: AuditQueries;
+}
 
 /** Every page of the operator page, and every action on it: from a request to an answer. */
 export class OperatorPage {
   readonly access: PageAccess;
   readonly frame: Frame;
   readonly key: KeyPages;
+  readonly letters: DeadLetters;
   private readonly lists: KeyLists;
   private readonly bulkActions: Bulk;
-  private readonly deadLetters: DeadLetters;
 
   constructor(
     options: OperatorPageOptions,
     operator: IdempotencyOperator,
-    private readonly queries: PageQueries,
+    private readonly queries: OperatorPageQueries,
     private readonly jobs: JobReports,
     outbox: Outbox,
   ) {
     const values = new ShownValues(options);
     this.access = new PageAccess(options.access);
     this.frame = new Frame(options.environment, this.access);
-    this.lists = new KeyLists(operator, queries);
+    this.lists = new KeyLists(operator, queries.unknown);
     const decider = new Decider(operator, this.access);
     this.key = new KeyPages(operator, this.access, decider, values, this.frame);
     this.bulkActions = new Bulk(operator, this.lists, decider, this.access);
-    this.deadLetters = new DeadLetters(outbox, this.access, values);
+    this.letters = new DeadLetters(outbox, queries, this.access, values, this.frame);
   }
 
   async overview(request: PageRequest): Promise<Answer> {
-    const unknown = await this.queries.unknown(ANY, undefined, ON_OVERVIEW);
-    const counts = await this.queries.countUnknown();
+    const { counts } = this.queries;
+    const { keys: unknown } = await this.queries.unknown.page(ANY, undefined, ON_OVERVIEW);
     const overview = {
       unknown,
-      ...counts,
-      resumable: await this.queries.countResumable(),
-      recent: await this.queries.recent(),
-      outbox: await this.queries.outboxLag(),
-      letters: await this.queries.countDeadLetters(),
+      ...(await counts.countUnknown()),
+      resumable: await counts.countResumable(),
+      recent: await counts.recent(),
+      outbox: await counts.outboxLag(),
+      letters: await counts.countDeadLetters(),
       jobs: await this.jobs.list(),
       jobsOf: this.jobs.whose,
     };
@@ -87,7 +97,7 @@ export class OperatorPage {
     ]);
   }
 
-  /** First a dry run, then the deed. */
+  /** Shows a dry run first, then acts. */
   async bulk(request: PageRequest): Promise<Answer> {
     const { form, links, raw } = request;
     const reasoned = readDecision(form);
@@ -105,26 +115,6 @@ export class OperatorPage {
       { title: 'Done', nav: 'keys' },
       bulkResultView(result, form, links),
     );
-  }
-
-  async letters(request: PageRequest): Promise<Answer> {
-    const content = await this.deadLetters.list(request);
-    return this.frame.show(request, { title: 'Dead letters', nav: 'letters' }, [
-      this.frame.notes(request),
-      content,
-    ]);
-  }
-
-  async requeue(request: PageRequest): Promise<Answer> {
-    const outcome = await this.deadLetters.requeue(request);
-    if ('preview' in outcome) {
-      return this.frame.show(request, { title: 'Dry run', nav: 'letters' }, outcome.preview);
-    }
-    const { topic, refusal } = outcome;
-    const back = request.links.to('letters', { topic });
-    if (refusal)
-      return this.frame.refuse(request, refusal.status, refusal.title, refusal.detail, back);
-    return seeOther(request.links.to('letters', { topic, done: 'requeue' }));
   }
 }
 

@@ -1,11 +1,14 @@
 import { KEY_STATUSES, type KeyStatus } from '../../schema/key-status.js';
-import { age, counted, number, plural, span, time, type Counted } from './format.js';
-import { html, visible, type Html, type HtmlValue } from './html.js';
+import { age, counted, number, plural, span, type Counted } from './format.js';
+import { html, visible, type Html } from './html.js';
 import type { ReportedJob } from './job-reports.js';
 import type { Links } from './links.js';
-import { NEWEST, type RecentKeys, type UnknownKey } from './page-queries.js';
-import { cell, pill, routeOf, scopeOf } from './pieces.js';
+import { NEWEST, type RecentKeys } from './page-queries.js';
+import type { UnknownKey } from './unknown-queries.js';
+import { none, pill } from './pieces.js';
+import { table } from './table.view.js';
 import { trend } from './trend.js';
+import { UNKNOWN_ORDER, unknownTable } from './unknown-table.view.js';
 
 export interface Overview {
   unknown: UnknownKey[];
@@ -19,11 +22,8 @@ export interface Overview {
   jobsOf: string;
 }
 
-/** A message that waits longer than this is worth a second look: the worker looks every 5 s at the latest. */
+/** A longer lag deserves attention: the worker looks for messages every 5 s at the latest. */
 const LONG_LAG = 30_000;
-
-/** A question that is overdue for so long is asked by nobody: no process has the reconciler, or the job is off. */
-const NOBODY_ASKS_AFTER = 5 * 60_000;
 
 export function overviewView(overview: Overview, links: Links): Html {
   return html`<h1>Overview</h1>
@@ -73,7 +73,7 @@ function unknownSection({ unknown, leftToPeople, askedAbout }: Overview, links: 
   const all = leftToPeople.count + askedAbout.count;
   return html`<div class="head">
       <h2 id="unknown-title">Unknown outcomes</h2>
-      <small>left to people first, oldest first</small>
+      <small>${UNKNOWN_ORDER}</small>
     </div>
     ${
       unknown.length === 0
@@ -81,58 +81,6 @@ function unknownSection({ unknown, leftToPeople, askedAbout }: Overview, links: 
         : unknownTable(unknown, links)
     }
     ${(all > unknown.length || leftToPeople.more || askedAbout.more) && html`<p><a href="${links.to('keys', { status: 'unknown' })}">Show all unknown keys</a></p>`}`;
-}
-
-export function unknownTable(keys: readonly UnknownKey[], links: Links): Html {
-  const now = Date.now();
-  return html`<div class="wide">
-    <table class="stack">
-      <thead>
-        <tr>
-          <th>Key</th>
-          <th>Scope</th>
-          <th>Route</th>
-          <th>In doubt</th>
-          <th>Effect key valid until</th>
-          <th>Age</th>
-          <th>Who finds out</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${keys.map(
-          (key) =>
-            html`<tr>
-              ${cell('Key', html`<a href="${links.to('key', { id: key.id })}"><code>${visible(key.key)}</code></a>`)}
-              ${cell('Scope', scopeOf(key.scope))} ${cell('Route', routeOf(key))}
-              ${cell('In doubt', key.inDoubt ? visible(key.inDoubt.phase) : html`<span class="quiet">no call on record (${key.lastErrorCode ?? '–'})</span>`)}
-              ${cell('Valid until', validity(key, now))} ${cell('Age', age(key.createdAt, now))}
-              ${cell('Who finds out', whoFindsOut(key, now))}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
-}
-
-function validity({ inDoubt, keyValidUntil }: UnknownKey, now: number): HtmlValue {
-  if (!inDoubt) return html`<span class="none">–</span>`;
-  if (keyValidUntil === null) return 'no limit';
-  const left = keyValidUntil.getTime() - now;
-  const urgent = left <= 0 ? pill('over', 'bad') : left < 3_600_000 ? pill('soon', 'warn') : '';
-  return html`${time(keyValidUntil, now)} ${urgent}`;
-}
-
-function whoFindsOut({ reconcileAfter, reconcileAttempts }: UnknownKey, now: number): HtmlValue {
-  if (reconcileAfter === null) return pill('people', 'bad');
-  const due = reconcileAfter.getTime() - now;
-  if (due < -NOBODY_ASKS_AFTER) {
-    return html`${pill('people', 'bad')} <small>due for ${span(-due)}, and no process asks</small>`;
-  }
-  return html`${pill('reconciler', 'warn')}
-    <small
-      >asked ${plural(reconcileAttempts, 'time')},
-      ${due > 0 ? `again in ${span(due)}` : 'due now'}</small
-    >`;
 }
 
 function states(recent: readonly RecentKeys[], links: Links): Html {
@@ -157,32 +105,23 @@ function states(recent: readonly RecentKeys[], links: Links): Html {
 
 function jobs(reported: readonly ReportedJob[]): Html {
   const now = Date.now();
-  return html`<div class="wide">
-    <table class="stack">
-      <thead>
-        <tr>
-          <th>Job</th>
-          <th>Process</th>
-          <th>State</th>
-          <th class="num">Handled</th>
-          <th>Last look</th>
-          <th>Last error</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${reported.map(
-          (job) =>
-            html`<tr>
-              ${cell('Job', job.name)}
-              ${cell('Process', html`<small>${visible(job.process)}</small>`)}
-              ${cell('State', jobState(job))} ${cell('Handled', number(job.handled), 'num')}
-              ${cell('Last look', job.lastRunAt ? html`${age(job.lastRunAt, now)} ago` : html`<span class="none">–</span>`)}
-              ${cell('Last error', job.lastError === undefined ? html`<span class="none">–</span>` : visible(job.lastError))}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  return table<ReportedJob>(
+    [
+      { title: 'Job', cell: ({ name }) => name },
+      { title: 'Process', cell: ({ process }) => html`<small>${visible(process)}</small>` },
+      { title: 'State', cell: jobState },
+      { title: 'Handled', kind: 'num', cell: ({ handled }) => number(handled) },
+      {
+        title: 'Last run',
+        cell: ({ lastRunAt }) => (lastRunAt ? html`${age(lastRunAt, now)} ago` : none()),
+      },
+      {
+        title: 'Last error',
+        cell: ({ lastError }) => (lastError === undefined ? none() : visible(lastError)),
+      },
+    ],
+    reported,
+  );
 }
 
 function jobState({ running, failures, gone }: ReportedJob): Html {

@@ -8,9 +8,9 @@ import {
   type OperatorPageOptions,
 } from './page.options.js';
 
-/** Whoever sent a request, as the page knows them. */
+/** The person who sent a request. */
 export interface Visitor {
-  /** Undefined where there are guards only: nobody is named, so nothing can be changed. */
+  /** Undefined if there are only guards: nobody is named, so nothing can be changed. */
   who: string | undefined;
   may(action: OperatorAction): boolean;
 }
@@ -20,18 +20,18 @@ const UNNAMED: Visitor = { who: undefined, may: () => false };
 const CURE =
   "Return { who: 'a name', may: 'all' | 'read' | ['retry', …] }, or undefined for nobody.";
 
-/** Asks the `access` option. What is not understood gives no access. */
+/** Calls the `access` option. An invalid result gives no access. */
 export class PageAccess {
   private readonly logger = new Logger('IdempotencyOperatorPage');
 
   constructor(private readonly access: OperatorPageOptions['access']) {}
 
-  /** False where there are guards only. */
+  /** False if there are only guards. */
   get namesPeople(): boolean {
     return this.access !== undefined;
   }
 
-  /** Undefined: nobody whom the page is for. */
+  /** Undefined: the person has no access. */
   async visitor(request: unknown, intent?: OperatorIntent): Promise<Visitor | undefined> {
     if (!this.access) return UNNAMED;
     const given: unknown = await this.access(request, intent);
@@ -50,14 +50,14 @@ export class PageAccess {
     };
   }
 
-  /** Who may do this one thing; undefined where they may not. */
+  /** The name of the person if they may do this; otherwise undefined. */
   async authorise(request: unknown, intent: OperatorIntent): Promise<string | undefined> {
     const visitor = await this.visitor(request, intent);
     return visitor?.may(intent.action) ? visitor.who : undefined;
   }
 }
 
-/** Names are not shown: whoever returns the whole user by mistake would find it in the logs. */
+/** Values are not shown: somebody who returns a whole user by mistake would find it in the logs. */
 function faultOf(given: unknown): string | undefined {
   if (typeof given !== 'object') return `a value of type ${typeof given}`;
   const { who, may } = given as { who?: unknown; may?: unknown };

@@ -2,9 +2,9 @@ import type { Answer } from '../../answers/answer.js';
 import type { Html } from './html.js';
 
 /**
- * For every answer of the page. Nothing is loaded from elsewhere and no script
- * or style stands in the page itself, so markup that slipped through would do
- * nothing. Not `no-referrer`: browsers would send `Origin: null` with our own forms.
+ * For every answer of the page. Nothing is loaded from elsewhere, and the page
+ * has no inline script or style, so injected markup would do nothing. Not
+ * `no-referrer`: browsers would send `Origin: null` with our own forms.
  */
 export const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
@@ -25,7 +25,10 @@ export function assetAnswer(type: string, text: string): Answer {
   return answer(200, `${type}; charset=utf-8`, text);
 }
 
-/** After an action: the browser asks for the page anew, and a reload does not repeat the action. */
+/**
+ * After an action: the browser requests the page again, and a reload does not
+ * repeat the action.
+ */
 export function seeOther(location: string): Answer {
   return { status: 303, headers: { ...HEADERS, location }, body: Buffer.alloc(0) };
 }

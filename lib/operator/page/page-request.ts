@@ -4,7 +4,7 @@ import type { Visitor } from './page-access.js';
 
 /** A request for the page, past its guards and `access`. */
 export interface PageRequest {
-  /** The adapter's own, for `access`. */
+  /** The adapter's request, for `access`. */
   raw: IncomingRequest;
   visitor: Visitor;
   query: Fields;
@@ -12,7 +12,7 @@ export interface PageRequest {
   links: Links;
 }
 
-/** The fields of a form or of a query; the last one of a name counts. */
+/** The fields of a form or of a query; the last value of a name counts. */
 export class Fields {
   private readonly texts = new Map<string, string>();
 
@@ -23,13 +23,13 @@ export class Fields {
     }
   }
 
-  /** Undefined where it is missing or blank. */
+  /** Undefined if it is missing or blank. */
   text(name: string): string | undefined {
     const text = this.texts.get(name)?.trim();
     return text === '' ? undefined : text;
   }
 
-  /** All names and values, for another round. */
+  /** All names and values. */
   get entries(): [string, string][] {
     return [...this.texts];
   }
@@ -41,7 +41,7 @@ export function queryOf(request: IncomingRequest): Fields {
   return new Fields(new URLSearchParams(query));
 }
 
-/** Undefined where there is no form that a parser has read. */
+/** Undefined if there is no parsed form. */
 export function formOf({ body, headers }: IncomingRequest): Fields | undefined {
   const type = String(headers['content-type'] ?? '');
   if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return undefined;

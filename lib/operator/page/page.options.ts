@@ -13,24 +13,24 @@ export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];
 export interface OperatorAccess {
   /** The name that goes into the audit. */
   who: string;
-  /** Everything, nothing but look, or the actions of a list. */
+  /** Everything, read only, or a list of actions. */
   may: 'all' | 'read' | readonly OperatorAction[];
 }
 
-/** What is about to be done: asked for each key and message by itself, also in bulk. */
+/** What is about to be done, to one key or message, also in bulk. */
 export interface OperatorIntent {
   action: OperatorAction;
   /** The key that it is done to; undefined for a message. */
   key?: { id: string; scope: string; endpoint: string; key: string; route: string | null };
-  /** The dead letter that it is done to. */
-  message?: { id: string; topic: string };
+  /** The dead letter that it is done to. Its scope is that of the request that added it. */
+  message?: { scope: string; id: string; topic: string };
 }
 
 /** Where a value that is about to be shown comes from. */
 export interface ShownValue {
   /** The kept request of the key, the request or the result of a phase, or the payload of a message. */
   kind: 'request' | 'phase_request' | 'phase_result' | 'payload';
-  /** Who wants to see it; undefined where there are guards only. */
+  /** Who wants to see it; undefined if there are only guards. */
   who: string | undefined;
   /** The phase, for its request and its result. */
   phase?: string;
@@ -63,10 +63,10 @@ export interface OperatorPageOptions {
   guards?: (CanActivate | Type<CanActivate>)[];
 
   /**
-   * Tells who sends a request and what they may do; undefined is nobody, who
-   * gets 403. It is asked for each request, and once more for each key and
-   * message right before it is changed, with what is about to be done. It may
-   * throw an exception of Nest, which your filters answer.
+   * Returns who sends a request and what they may do; undefined denies access
+   * (403). It is called for each request, and again for each key and message
+   * right before it is changed, with what is about to be done. It may throw an
+   * exception of Nest, which your filters answer.
    * @default none; then `guards` are required, and nothing can be changed on the page
    */
   // Requests differ between Express and Fastify and carry what guards put on them.
@@ -83,8 +83,8 @@ export interface OperatorPageOptions {
   environment?: string;
 
   /**
-   * What is shown in place of a request, a result or a payload. Those are hidden
-   * until somebody asks for them; this removes what nobody has to see.
+   * What is shown in place of a request, a result or a payload. They are hidden
+   * until somebody asks for them; this removes what nobody needs to see.
    * @default the value itself
    */
   redact?: (value: unknown, where: ShownValue) => unknown;

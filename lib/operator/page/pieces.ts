@@ -1,6 +1,7 @@
 import type { KeyStatus } from '../../schema/key-status.js';
 import type { PhaseState } from '../../schema/phase-record.js';
 import { html, visible, type Html, type HtmlValue } from './html.js';
+import type { Links } from './links.js';
 
 type Tone = 'good' | 'warn' | 'bad' | '';
 
@@ -38,12 +39,16 @@ export function note(tone: Tone, content: HtmlValue): Html {
   return html`<p class="note ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}">${content}</p>`;
 }
 
-/** A cell that says what it is where the table is shown as a list, on a phone. */
-export function cell(label: string, content: HtmlValue, kind = ''): Html {
-  return html`<td class="${kind}" data-label="${label}"><div>${content}</div></td>`;
+/** Stands for a missing value. */
+export function none(): Html {
+  return html`<span class="none">–</span>`;
 }
 
-/** A text that people copy. The button is for the script; without it the text is selected by a click. */
+export function keyLink({ id, key }: { id: string; key: string }, links: Links): Html {
+  return html`<a href="${links.to('key', { id })}"><code>${visible(key)}</code></a>`;
+}
+
+/** Text that people copy. The button needs the script; without it, a click selects the text. */
 export function copyable(text: string): Html {
   return html`<span
     ><code class="select">${visible(text)}</code>
@@ -56,7 +61,7 @@ export function routeOf(key: { method: string | null; route: string | null }): H
   return html`<code>${visible(`${key.method ?? ''} ${key.route}`.trim())}</code>`;
 }
 
-/** One that a person can tell from others at a glance. */
+/** A scope; the empty one is global. */
 export function scopeOf(scope: string): Html {
   return scope === ''
     ? html`<span class="quiet">global</span>`

@@ -8,11 +8,11 @@ import type { Decision } from './decision.js';
 export type Prediction =
   | {
       possible: true;
-      /** The key's status after it; null where the key would be gone. */
+      /** The key's status after it; null if the key would be removed. */
       after: KeyStatus | null;
       /** What happens next, in sentences. */
       next: string[];
-      /** What a person should think twice about. */
+      /** What a person should consider first. */
       warnings: string[];
     }
   | { possible: false; why: string };
@@ -26,8 +26,8 @@ export interface PhaseTarget {
 }
 
 /**
- * A preview. It promises nothing: the operator decides anew, on the state that
- * it finds, and the fence of its statement has the last word.
+ * A preview without a guarantee: the decision is made again, based on the state
+ * at that time, and fenced by it.
  */
 export function predict(
   key: KeySummary,
@@ -35,7 +35,9 @@ export function predict(
   phase: PhaseTarget | undefined,
 ): Prediction {
   if (key.status === 'in_progress') {
-    return impossible('An attempt runs this key now, or died a moment ago. Wait until it is over.');
+    return impossible(
+      'An attempt runs this key now, or died a moment ago. Wait until it has ended.',
+    );
   }
   switch (decision.action) {
     case 'resolve':
@@ -64,7 +66,7 @@ function resolvePhase(
       `The call of phase "${phase.name}" is on record as ${phase.state}, and the key is ${key.status}.`,
     );
   }
-  const goesOn = `${whoGoesOn(key)} goes on from the last recovery point.`;
+  const goesOn = `${whoGoesOn(key)} continues from the last recovery point.`;
   switch (outcome) {
     case 'executed':
       return {
@@ -82,7 +84,7 @@ function resolvePhase(
         after: 'failed_retryable',
         next: [
           `Phase "${phase.name}" is recorded as rejected. The call is not made again.`,
-          `${goesOn} It meets the exception as if the other system had just said no.`,
+          `${goesOn} The call throws the exception, as if the other system had just refused.`,
         ],
         warnings: [],
       };
@@ -114,7 +116,7 @@ function resolveKey(
   }
   if (key.inDoubt) {
     return impossible(
-      `The call of phase "${key.inDoubt.phase}" is in doubt: tell what became of it first.`,
+      `The call of phase "${key.inDoubt.phase}" is in doubt: say what became of it first.`,
     );
   }
   if (resolution.outcome === 'completed') {
@@ -138,12 +140,12 @@ function retry(key: KeySummary): Prediction {
     return impossible(`The key is ${key.status}: there is nothing to try again.`);
   }
   if (key.status === 'unknown') {
-    if (!key.inDoubt) return impossible('No foreign call is on record that could be asked about.');
+    if (!key.inDoubt) return impossible('There is no recorded foreign call to ask about.');
     return {
       possible: true,
       after: 'unknown',
       next: [
-        `The reconciler asks again what became of phase "${key.inDoubt.phase}", from its first question on.`,
+        `The reconciler asks again what became of phase "${key.inDoubt.phase}", from its first question.`,
       ],
       warnings: [],
     };
@@ -154,33 +156,33 @@ function retry(key: KeySummary): Prediction {
   return {
     possible: true,
     after: key.status,
-    next: ['The completer tries the operation now, and gets another round of attempts.'],
+    next: ['The completer tries the operation now, with another round of attempts.'],
     warnings: [],
   };
 }
 
 function expire(key: KeySummary): Prediction {
   if (key.status === 'expired' || wasClosed(key)) {
-    return impossible('The key has been ended before its time already.');
+    return impossible('The key has already expired.');
   }
   if (isFinished(key)) {
     return {
       possible: true,
       after: 'expired',
-      next: ['The answer is forgotten, and a tombstone stays: each retry gets 410.'],
+      next: ['The answer is removed, and a tombstone remains: each retry gets 410.'],
       warnings: ['The client can no longer learn how its request ended.'],
     };
   }
   if (key.status === 'unknown') return impossible('The outcome is unknown. Resolve it first.');
   if (key.inDoubt) {
     return impossible(
-      `The call of phase "${key.inDoubt.phase}" is in doubt: tell what became of it first.`,
+      `The call of phase "${key.inDoubt.phase}" is in doubt: say what became of it first.`,
     );
   }
   return {
     possible: true,
     after: 'completed',
-    next: ['The key is closed: each retry gets 408, and nobody goes on with it.'],
+    next: ['The key is closed: each retry gets 408, and nobody continues it.'],
     warnings: ['What its finished phases have done stays done.'],
   };
 }
@@ -200,7 +202,7 @@ function evict(key: KeySummary): Prediction {
   };
 }
 
-/** Who takes the key up after it became resumable. */
+/** Who resumes the key. */
 function whoGoesOn({ operation }: KeySummary): string {
   return operation === null ? "The client's next retry" : 'The completer, right away,';
 }

@@ -6,7 +6,7 @@ import type { Fields } from './page-request.js';
 import { hidden, note, statusPill } from './pieces.js';
 import type { Prediction } from './prediction.js';
 
-/** What would happen, and the button that makes it happen. */
+/** What would happen, and the button that does it. */
 export function previewView(
   key: KeyReport,
   reasoned: ReasonedDecision,
@@ -99,7 +99,7 @@ function givenValue(form: Fields): Html | false {
 
 const OUTCOMES: Record<string, string> = {
   executed: 'It took effect',
-  rejected: 'The other system said no',
+  rejected: 'The other system refused',
   not_executed: 'It never took effect',
   completed: 'It is finished',
   retryable: 'It may run again',

@@ -1,11 +1,11 @@
 import type { IncomingRequest } from '../../request/incoming-request.js';
 
 /**
- * Why a form must not be acted upon, or undefined. A browser sends the cookies
- * and passwords of this site also with forms of other sites. It says where a
- * form comes from, in headers that no script can set: `Sec-Fetch-Site`, which
- * knows the scheme and the port and needs no configuration behind a proxy; and
- * `Origin`, where the page is served without TLS, so that the former is missing.
+ * Why a form must be refused, or undefined. A browser sends the cookies and
+ * passwords of this site also with forms of other sites. It says where a form
+ * comes from in headers that no script can set: `Sec-Fetch-Site`, which covers
+ * the scheme and the port and needs no configuration behind a proxy; and
+ * `Origin`, because browsers do not send the former without TLS.
  */
 export function foreignForm({ headers }: IncomingRequest): string | undefined {
   const site = headers['sec-fetch-site'];
@@ -24,7 +24,7 @@ export function foreignForm({ headers }: IncomingRequest): string | undefined {
   ) {
     return undefined;
   }
-  return 'The form comes from another origin than the host that it was sent to. If a proxy changes the Host header, let it keep the original one, or serve the page over HTTPS.';
+  return 'The form comes from an origin other than the host that it was sent to. If a proxy changes the Host header, let it keep the original one, or serve the page over HTTPS.';
 }
 
 /** Without the port that belongs to the scheme. A proxy may have ended TLS, so the schemes can differ. */

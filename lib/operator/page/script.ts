@@ -1,10 +1,10 @@
 /**
  * The page's only script, as text. Everything works without it. It does two
- * things: it shows what has changed every few seconds, and it copies.
+ * things: it shows changes every few seconds, and it copies text.
  *
- * Parts with `data-live` are replaced by themselves, and only where they differ.
- * Forms are outside of them, so nothing that is being typed is lost; whatever
- * has the focus keeps it, and what is unfolded stays unfolded.
+ * Each part with `data-live` is replaced if it differs. Forms are outside of
+ * these parts, so nothing that is being typed is lost; the focus stays where it
+ * is, and open details stay open.
  */
 export const SCRIPT = `
 (() => {

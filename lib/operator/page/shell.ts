@@ -59,9 +59,7 @@ export function page(
           </div>
         </header>
         <main id="main">${content}</main>
-        <footer>
-          All times are in UTC. What is decided about a key goes into the audit, with your name.
-        </footer>
+        <footer>All times are in UTC. Each decision goes into the audit, with your name.</footer>
       </body>
     </html> `;
 }

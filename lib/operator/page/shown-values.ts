@@ -3,10 +3,10 @@ import { errorLine } from '../../telemetry/error-line.js';
 import { html, visible, type Html } from './html.js';
 import type { OperatorPageOptions, ShownEffect, ShownValue } from './page.options.js';
 
-/** Longer ones are cut: nobody reads them here, and the page stays quick. */
+/** Longer values are cut, so that the page stays fast. */
 const LONGEST = 20_000;
 
-/** Shows what belongs to users, after `redact`, and links to where it can be looked up. */
+/** Shows users' data, after `redact`, and links to the other system's dashboard. */
 export class ShownValues {
   private readonly logger = new Logger('IdempotencyOperatorPage');
 

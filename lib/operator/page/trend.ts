@@ -6,11 +6,11 @@ const MINUTES = 60;
 const WIDTH = 600;
 const HEIGHT = 230;
 const FLOOR = 205;
-/** Room for the number above the bars. */
+/** Leaves room for the number above the bars. */
 const HIGHEST = FLOOR - 26;
 const STEP = WIDTH / MINUTES;
 
-/** New keys per minute over the last hour; those without a good end are in another colour. */
+/** New keys per minute over the last hour; failed and unknown ones are in another colour. */
 export function trend(recent: readonly RecentKeys[]): Html {
   const minutes = Array.from({ length: MINUTES }, () => ({ all: 0, bad: 0 }));
   for (const { status, minutes: ago, count } of recent) {
@@ -45,7 +45,7 @@ function bar(ago: number, all: number, bad: number, most: number): Html | false 
   if (all === 0) return false;
   const x = WIDTH - (ago + 1) * STEP;
   const tall = round((all / most) * HIGHEST);
-  // At least a pixel and a half: one unknown among ten thousand is what somebody looks for.
+  // At least 1.5 pixels: one unknown key among ten thousand has to be visible.
   const red = bad === 0 ? 0 : Math.max(1.5, round((bad / most) * HIGHEST));
   const width = STEP - 2;
   return html`<g

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { DeliveryRecorder } from '../../outbox/delivery-recorder.js';
 import { Delivery, type DeliveryOutcome } from '../../outbox/delivery.js';
-import type { OutboxStore } from '../../outbox/outbox-store.js';
+import type { DeliveryStore } from '../../outbox/delivery-store.js';
 import type { OutboxTransport } from '../../outbox/outbox-transport.js';
 import type { OutboxSettings } from '../../outbox/outbox.settings.js';
 import { Lockstep } from './lockstep.js';
-import type { DeliveryStore } from './delivery-store.js';
+import type { KitMessageStore } from './kit-message-store.js';
 import type { StatementWatch, WatchedStatements } from './statement-watch.js';
 
 /** How often a message is delivered until it has to be through. */
@@ -31,15 +31,15 @@ export class Deliveries {
   private readonly recorder: DeliveryRecorder;
 
   constructor(
-    private readonly store: DeliveryStore,
-    outboxStore: OutboxStore,
+    private readonly store: KitMessageStore,
+    deliveryStore: DeliveryStore,
     private readonly transport: OutboxTransport,
     private readonly watch: StatementWatch,
     settings: OutboxSettings,
     private readonly timeout: number,
   ) {
     // A message that fails is not to become a dead letter: the kit counts itself.
-    this.recorder = new DeliveryRecorder(outboxStore, Infinity, settings.lease);
+    this.recorder = new DeliveryRecorder(deliveryStore, Infinity, settings.lease);
     this.lease = settings.lease;
   }
 

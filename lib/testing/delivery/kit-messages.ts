@@ -3,13 +3,14 @@ import type { DataSource } from 'typeorm';
 import { IdempotencySettings } from '../../idempotency.settings.js';
 import { OutboxHandlers } from '../../outbox/outbox-handlers.js';
 import { OutboxRoutes } from '../../outbox/outbox-routes.js';
-import { OutboxStore, type StoredMessage } from '../../outbox/outbox-store.js';
+import { DeliveryStore } from '../../outbox/delivery-store.js';
+import type { StoredMessage } from '../../outbox/message-statements.js';
 import { Outbox } from '../../outbox/outbox.js';
 import { Database } from '../../postgres/database.js';
 import { DATA_SOURCE } from '../../tokens.js';
 import { Deliveries } from './deliveries.js';
 import type { DeliveryOptions } from './delivery-options.js';
-import { DeliveryStore } from './delivery-store.js';
+import { KitMessageStore } from './kit-message-store.js';
 import type { StatementWatch } from './statement-watch.js';
 
 /** Beyond what rows of a test have as quantities and the like. */
@@ -19,7 +20,7 @@ const TIMEOUT = 10_000;
 
 /** Adds the messages of a verification, a new one for each run, and removes what is left of them. */
 export class KitMessages {
-  private readonly store: DeliveryStore;
+  private readonly store: KitMessageStore;
   private readonly settings: IdempotencySettings;
   private readonly added: string[] = [];
   private nextNumber = FIRST_NUMBER;
@@ -30,7 +31,7 @@ export class KitMessages {
     private readonly options: DeliveryOptions,
   ) {
     this.settings = this.get(IdempotencySettings);
-    this.store = new DeliveryStore(this.get(Database));
+    this.store = new KitMessageStore(this.get(Database));
     if (this.settings.maintenance.outbox.enabled) {
       throw new Error(
         'verifyDelivery: the outbox job of this application is on and would deliver the messages itself. Switch it off in the test: maintenance: { outbox: false }.',
@@ -57,7 +58,7 @@ export class KitMessages {
     const handlers = app.get(OutboxHandlers, { strict: false });
     const routes = new OutboxRoutes(handlers, outbox.transport);
     const { timeout = TIMEOUT } = this.options;
-    return new Deliveries(this.store, this.get(OutboxStore), routes, watch, outbox, timeout);
+    return new Deliveries(this.store, this.get(DeliveryStore), routes, watch, outbox, timeout);
   }
 
   /** Undefined: their order can be verified, or does not matter. */

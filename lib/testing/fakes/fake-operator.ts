@@ -4,6 +4,7 @@ import { NoReplayCache } from '../../keys/replay-cache.js';
 import { IdempotencyOperator, type KeyResolution } from '../../operator/idempotency-operator.js';
 import type { OperatorQueries } from '../../operator/operator-queries.js';
 import type { By, Change } from '../../resolution/operator-result.js';
+import type { ResolutionQueries } from '../../resolution/resolution-queries.js';
 import type { ResolutionStore } from '../../resolution/resolution-store.js';
 import type { Resolution } from '../../resolution/resolved-phase.js';
 
@@ -28,10 +29,11 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
 
   constructor() {
     super(
+      {} as ResolutionStore,
       {
         seeKey: async () => undefined,
         seeEffect: async () => undefined,
-      } as unknown as ResolutionStore,
+      } as unknown as ResolutionQueries,
       {
         find: async () => ({ keys: [], next: undefined }),
         inspect: async () => undefined,

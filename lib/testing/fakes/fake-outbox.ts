@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { CommitWatch } from '../../outbox/commit-watch.js';
 import type { OutboxHandlers } from '../../outbox/outbox-handlers.js';
+import type { DeadLetterStore } from '../../outbox/dead-letter-store.js';
 import type { NewMessage, OutboxStore } from '../../outbox/outbox-store.js';
 import { Outbox, type OutboxMessageOptions } from '../../outbox/outbox.js';
 import { fromJson } from '../../schema/json.js';
@@ -30,7 +31,7 @@ export class FakeOutbox extends Outbox {
 
   constructor(private readonly handlers?: Pick<OutboxHandlers, 'handle'>) {
     const messages: FakeMessage[] = [];
-    super(NOWHERE, memoryStore(messages), NOBODY, () => undefined);
+    super(NOWHERE, memoryStore(messages), NO_LETTERS, NOBODY, () => undefined);
     this.messages = messages;
   }
 
@@ -62,18 +63,21 @@ export class FakeOutbox extends Outbox {
   }
 }
 
+const NO_LETTERS = {
+  find: async () => [],
+  scopeOf: async () => undefined,
+  requeue: async () => false,
+} as unknown as DeadLetterStore;
 const NOBODY = { expect: () => undefined } as unknown as CommitWatch;
 
 function memoryStore(messages: FakeMessage[]): OutboxStore {
-  const store: Pick<OutboxStore, 'add' | 'deadLetters' | 'requeue'> = {
+  const store: Pick<OutboxStore, 'add'> = {
     async add(_tx, { id, topic, payload, orderingKey, delay }: NewMessage) {
       const kept = fromJson(payload);
       const message = { id, topic, payload: kept, orderingKey: orderingKey ?? undefined, delay };
       messages.push(message);
       onRollback(() => messages.splice(messages.indexOf(message), 1));
     },
-    deadLetters: async () => [],
-    requeue: async () => false,
   };
   return store as OutboxStore;
 }

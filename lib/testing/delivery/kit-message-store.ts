@@ -1,9 +1,9 @@
 import type { Database } from '../../postgres/database.js';
 import { withDates } from '../../postgres/times.js';
-import { MESSAGE, type StoredMessage } from '../../outbox/outbox-store.js';
+import { MESSAGE, type StoredMessage } from '../../outbox/message-statements.js';
 
 /** The kit's own statements on the outbox: it chooses by id, and waits for no pause and no lease. */
-export class DeliveryStore {
+export class KitMessageStore {
   private readonly outbox: string;
 
   constructor(private readonly database: Database) {

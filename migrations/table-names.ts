@@ -46,7 +46,7 @@ export function quote(identifier: string): string {
 /** As TypeORM names the table of the entity: by its naming strategy, then with its prefix. */
 function plainName(queryRunner: QueryRunner, table: TableName, schema?: string): string {
   const { namingStrategy, options } = queryRunner.connection;
-  // Tables in a schema of their own have entities of their own: see lib/keys/tables.ts.
+  // Tables in their own schema have their own entities: see lib/schema/entities.ts.
   const entity = schema === undefined ? ENTITIES[table] : `${ENTITIES[table]}InSchema`;
   const name = namingStrategy.tableName(entity, table);
   const { entityPrefix } = options;

@@ -3,7 +3,7 @@ import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs
 import { errorLine } from '../telemetry/error-line.js';
 import { publish } from '../telemetry/publish.js';
 import { inSpan, type SpanStart } from '../telemetry/tracing.js';
-import { faultPoint, type FaultStep } from '../faults/fault-points.js';
+import { faultPoint, SimulatedFailure, type FaultStep } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
   isConnectionLoss,
@@ -29,6 +29,9 @@ export interface ForeignRunTools {
   transactions: PhaseTransactions;
   reconcilers: Reconcilers;
 }
+
+/** How a call ended for its caller. */
+type CallEnd<R> = { result: R } | { error: unknown };
 
 /**
  * One foreign phase in one attempt: intent, call, outcome. Nothing foreign
@@ -70,8 +73,7 @@ export class ForeignRun<R, T> {
       }
     }
     await this.intend();
-    const ended = await this.call();
-    await this.reach('after_call');
+    const ended = await this.called(await this.call());
     const known = 'error' in ended ? await this.assess(ended.error) : ended;
     return this.record(known.result);
   }
@@ -136,7 +138,7 @@ export class ForeignRun<R, T> {
     this.startedAt = intended.startedAt ?? undefined;
   }
 
-  private async call(): Promise<{ result: R } | { error: unknown }> {
+  private async call(): Promise<CallEnd<R>> {
     const { attempt, name, journal } = this.place;
     const scope = { journal, name, kind: 'foreign', requests: 0 } as const;
     const effect = {
@@ -154,6 +156,17 @@ export class ForeignRun<R, T> {
       return { result: await runningPhase.run({ ...scope }, call) };
     } catch (error) {
       return { error };
+    }
+  }
+
+  /** A test may have the outcome of a call get lost on its way. */
+  private async called(ended: CallEnd<R>): Promise<CallEnd<R>> {
+    try {
+      await this.reach('after_call');
+      return ended;
+    } catch (error) {
+      if (error instanceof SimulatedFailure) return { error };
+      throw error;
     }
   }
 

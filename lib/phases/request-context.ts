@@ -31,6 +31,8 @@ export interface RequestContext extends Surroundings {
   phased: boolean;
   /** The guard looks away: the library's own work, and what the user has declared harmless. */
   unguarded?: boolean;
+  /** The user has declared it harmless: it may be missing or happen again. */
+  unprotected?: boolean;
   /** The phase that the code is part of, if it is. */
   phase?: RunningPhase | undefined;
 }

@@ -25,7 +25,10 @@ export const runningPhase = {
   /** Inside an idempotent handler. */
   run<T>(phase: RunningPhase, work: () => T): T {
     if (phase.queryRunner) runners.add(phase.queryRunner);
-    return requestContext.run({ ...requestContext.current!, phase, unguarded: false }, work);
+    return requestContext.run(
+      { ...requestContext.current!, phase, unguarded: false, unprotected: false },
+      work,
+    );
   },
 
   get current(): RunningPhase | undefined {

@@ -1,12 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
-import type { CrashSafetyRequest, KitAnswer } from './crash-safety.js';
-
-/** What the kit reads off one answer. */
-export interface KitResponse extends KitAnswer {
-  /** The answer is on record: this one and all later ones are the same. */
-  final: boolean;
-  unknown: boolean;
-}
+import type { CrashSafetyRequest } from './crash-safety.options.js';
+import type { KitAnswer } from './crash-safety.report.js';
 
 /** Sends the user's request to the application over HTTP, as its clients do. */
 export class KitClient {
@@ -21,7 +15,7 @@ export class KitClient {
     return new KitClient(await app.getUrl(), header);
   }
 
-  async send(request: CrashSafetyRequest, key: string, signal?: AbortSignal): Promise<KitResponse> {
+  async send(request: CrashSafetyRequest, key: string, signal: AbortSignal): Promise<KitAnswer> {
     const { body, path, method = 'POST' } = request;
     const raw = typeof body === 'string' || body instanceof Uint8Array;
     const response = await fetch(new URL(path, this.url), {
@@ -33,17 +27,12 @@ export class KitClient {
       },
       redirect: 'manual',
       ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
-      ...(signal && { signal }),
+      signal,
     });
-    const bytes = Buffer.from(await response.arrayBuffer());
     return {
       status: response.status,
       contentType: response.headers.get('content-type'),
-      body: bytes,
-      final:
-        response.headers.has('idempotency-key-expires') ||
-        response.headers.has('idempotent-replayed'),
-      unknown: response.status === 409 && bytes.includes('"outcome_unknown"'),
+      body: Buffer.from(await response.arrayBuffer()),
     };
   }
 }

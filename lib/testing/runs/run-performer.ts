@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Maintenance } from '../../background/maintenance.js';
+import type { CrashSafetyOptions, CrashSafetyRequest, Counts } from '../crash-safety.options.js';
+import type { KitAnswer } from '../crash-safety.report.js';
+import type { KitClient } from '../kit-client.js';
+import type { World } from '../world/world.js';
+import type { Director } from './director.js';
+import { nameOf, type Disturbance } from './disturbance.js';
+import type { Hold } from './hold.js';
+import type { KeyClockStore, KeyState } from './key-clock-store.js';
+import { changeOf } from './observed-counts.js';
+import { RunRecord } from './run-record.js';
+import type { RunResult } from './run-result.js';
+
+/** Longer than most systems remember an idempotency key. */
+const A_DAY_LATER = 25;
+
+/** What a handler leaves behind shows within a turn or two of the event loop. */
+const SETTLING = 3;
+
+export interface RunTools {
+  client: KitClient;
+  director: Director;
+  keys: KeyClockStore;
+  maintenance: Maintenance;
+  world: World;
+  options: CrashSafetyOptions;
+  timeout: number;
+}
+
+/** Makes one run: one key, from its first request until nothing changes any more. */
+export class RunPerformer {
+  /** A retry had to wait for what a dead attempt held: from then on, it is let go at once. */
+  private unwindAtOnce = false;
+
+  constructor(private readonly tools: RunTools) {}
+
+  async perform(disturbance: Disturbance, request: CrashSafetyRequest): Promise<RunResult> {
+    const { director, world } = this.tools;
+    const startedAt = performance.now();
+    const record = new RunRecord(randomUUID());
+    await world.forget();
+    const before = await this.observe();
+    const run = new Run(this.tools, record, disturbance, request, this.unwindAtOnce);
+    const hold = director.direct(record, disturbance);
+
+    await run.goThrough(hold);
+    this.unwindAtOnce ||= run.unwound;
+    const changes = await world.changes(record);
+    const observed = changeOf(before, await this.observe());
+    const redelivered =
+      disturbance.kind === 'redelivery' ? await this.redeliver(record) : undefined;
+    return {
+      disturbance,
+      record,
+      ...run.result,
+      changes,
+      observed,
+      redelivered,
+      duration: performance.now() - startedAt,
+    };
+  }
+
+  /** Each message of the run once, and once again, as after a worker's death. */
+  private async redeliver(record: RunRecord) {
+    const { world, maintenance } = this.tools;
+    const messages = world.messages;
+    await maintenance.runOnce('outbox');
+    await world.changes(record);
+    const before = await this.observe();
+    for (const message of messages) await world.redeliver(message);
+    await world.forget();
+    await maintenance.runOnce('outbox');
+    const changes = await world.changes(record);
+    return { changes, observed: changeOf(before, await this.observe()) };
+  }
+
+  private async observe(): Promise<Counts> {
+    return (await this.tools.options.observe?.()) ?? {};
+  }
+}
+
+/** The requests of one run. */
+class Run {
+  private readonly answers: (KitAnswer | undefined)[] = [];
+  private state: KeyState | undefined;
+  private replay: KitAnswer | undefined;
+  private hung = false;
+  unwound = false;
+
+  constructor(
+    private readonly tools: RunTools,
+    private readonly record: RunRecord,
+    private readonly disturbance: Disturbance,
+    private readonly request: CrashSafetyRequest,
+    private readonly unwindAtOnce: boolean,
+  ) {}
+
+  get result() {
+    const { answers, state, replay, hung, unwound, record } = this;
+    const status = state?.status;
+    return {
+      outcome:
+        status === 'completed' || status === 'expired'
+          ? ('final' as const)
+          : status === 'unknown'
+            ? ('unknown' as const)
+            : ('stuck' as const),
+      answer: answers.at(-1),
+      answers,
+      replay,
+      hung,
+      unwound,
+      resumable: state?.operation !== null && state?.operation !== undefined,
+      unseen: record.keyId === undefined && state === undefined,
+    };
+  }
+
+  async goThrough(hold: Hold): Promise<void> {
+    const first = this.first();
+    if (this.disturbance.kind === 'zombie') {
+      await Promise.race([hold.arrived, first]);
+      if (this.record.disturbed) await this.beside();
+      hold.release();
+      await first;
+      await this.look();
+    } else {
+      await first;
+      await this.look();
+      if (this.record.crash) await this.afterCrash();
+      await this.retryUntilOver();
+    }
+    if (this.isFinal && !this.hung) this.replay = await this.send();
+    await this.settle();
+  }
+
+  /** A second attempt, while the first one stands still past its lease. */
+  private async beside(): Promise<void> {
+    await this.lapse();
+    await this.meanwhile();
+    await this.look();
+    await this.retryUntilOver();
+  }
+
+  private async afterCrash(): Promise<void> {
+    const { keys, maintenance } = this.tools;
+    const then = this.disturbance.kind === 'crash' ? this.disturbance.then : 'client';
+    if (this.unwindAtOnce) await this.unwind();
+    await this.lapse();
+    if (then === 'client a day later' && this.state) await keys.age(this.state.id, A_DAY_LATER);
+    await this.meanwhile();
+    if (then === 'worker') {
+      await maintenance.runOnce('sweeper');
+      await this.lapse();
+      await maintenance.runOnce('completer');
+    }
+    await this.look();
+  }
+
+  private async retryUntilOver(): Promise<void> {
+    const most = (this.tools.options.retries ?? 10) + 1;
+    // Also where all is on record: the client has not seen an answer yet.
+    while (
+      (!this.isOver || this.answers.at(-1) === undefined) &&
+      !this.hung &&
+      this.answers.length < most
+    ) {
+      if (this.state?.status === 'pending' || this.answers.at(-1)?.status === 202) {
+        await this.tools.maintenance.runOnce('completer');
+      }
+      // The attempt before is over, one way or another: nobody has to wait for it.
+      if (this.record.crash || this.disturbance.kind === 'zombie') await this.lapse();
+      this.answers.push(await this.send());
+      await this.look();
+    }
+  }
+
+  private get isFinal(): boolean {
+    return this.state?.status === 'completed' || this.state?.status === 'expired';
+  }
+
+  private get isOver(): boolean {
+    // Nobody knows the key: there is nothing to be retried.
+    return this.isFinal || this.state?.status === 'unknown' || this.state === undefined;
+  }
+
+  /** A dead process answers nothing: the client's connection breaks with it. */
+  private async first(): Promise<void> {
+    const index = this.answers.push(undefined) - 1;
+    this.answers[index] = await this.send(this.record.death.signal);
+  }
+
+  private async send(death?: AbortSignal): Promise<KitAnswer | undefined> {
+    const { client, timeout } = this.tools;
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), timeout);
+    const patience = setTimeout(() => void this.unwind(), timeout / 2);
+    try {
+      const signals = death ? [late.signal, death] : [late.signal];
+      return await client.send(this.request, this.record.key, AbortSignal.any(signals));
+    } catch (error) {
+      if (late.signal.aborted) this.hung = true;
+      else if (!death?.aborted) throw error;
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+      clearTimeout(patience);
+    }
+  }
+
+  /** Lets the dead attempt's own code free what it holds in memory. */
+  private async unwind(): Promise<void> {
+    const { crash } = this.record;
+    if (!crash) return;
+    if (!this.unwindAtOnce) this.unwound = true;
+    crash.unwind();
+    await pause(1);
+  }
+
+  private async lapse(): Promise<void> {
+    this.state ??= await this.find();
+    if (this.state) await this.tools.keys.lapse(this.state.id);
+  }
+
+  private async look(): Promise<void> {
+    this.state = await this.find();
+  }
+
+  private find(): Promise<KeyState | undefined> {
+    return this.tools.keys.find(this.record.key, this.record.keyId);
+  }
+
+  private async meanwhile(): Promise<void> {
+    const { key } = this.record;
+    await this.tools.options.meanwhile?.({ key, disturbance: nameOf(this.disturbance) });
+  }
+
+  /** What the handler did not await goes on for a moment. */
+  private async settle(): Promise<void> {
+    for (let round = 0, seen = -1; round < 20 && seen !== this.record.activity; round++) {
+      seen = this.record.activity;
+      await pause(SETTLING);
+    }
+  }
+}

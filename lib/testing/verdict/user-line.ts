@@ -1,0 +1,57 @@
+import { sep } from 'node:path';
+
+/** Deep enough for the layers of TypeORM, Nest and a client library. */
+const DEPTH = 60;
+
+/** A place in the code, noted now and read later: to read it costs much more. */
+export interface Place {
+  stack?: string | undefined;
+}
+
+/** Where the running code is. */
+export function here(): Place {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = DEPTH;
+  try {
+    return new Error('here');
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** The first line of a stack that is neither ours, nor Node's, nor a package's. */
+export function userLine(place: Place | undefined): string | undefined {
+  for (const frame of place?.stack?.split('\n') ?? []) {
+    const [, file, position] = FRAME.exec(frame) ?? [];
+    if (file !== undefined && position !== undefined && isUsers(file)) {
+      return `${relative(file)}:${position}`;
+    }
+  }
+  return undefined;
+}
+
+const FRAME = /^\s+at (?:.*\()?(?:async )?((?:file:\/\/)?[^()]+?):(\d+:\d+)\)?$/;
+
+function isUsers(file: string): boolean {
+  if (file.startsWith('node:') || file.includes('<anonymous>')) return false;
+  return !/[/\\]node_modules[/\\]/.test(file) && !withoutScheme(file).startsWith(OWN_FOLDER);
+}
+
+function relative(file: string): string {
+  const plain = withoutScheme(file);
+  const base = process.cwd() + sep;
+  return plain.startsWith(base) ? plain.slice(base.length) : plain;
+}
+
+function withoutScheme(file: string): string {
+  return file.replace(/^file:\/\//, '');
+}
+
+/** Of the library's files, where they are not in node_modules: `…/lib/`. */
+const OWN_FOLDER = ownFolder();
+
+function ownFolder(): string {
+  const [, frame = ''] = new Error('here').stack?.split('\n') ?? [];
+  const file = withoutScheme(FRAME.exec(frame)?.[1] ?? '');
+  return file.replace(/testing[/\\]verdict[/\\][^/\\]+$/, '') || '\0';
+}

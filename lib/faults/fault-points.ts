@@ -152,5 +152,15 @@ export function mortal<T>(work: () => Promise<T>): Promise<T> {
 
 /** Nothing more happens after a simulated crash; undefined for any other error. */
 export function playDead(error: unknown): Promise<never> | undefined {
-  return error instanceof SimulatedCrash ? error.silence : undefined;
+  return crashIn(error)?.silence;
+}
+
+/** Drivers and clients wrap what a statement or a call fails with. */
+export function crashIn(error: unknown): SimulatedCrash | undefined {
+  let at = error as { driverError?: unknown; cause?: unknown } | undefined;
+  for (let depth = 0; typeof at === 'object' && at !== null && depth < 5; depth++) {
+    if (at instanceof SimulatedCrash) return at;
+    at = (at.driverError ?? at.cause) as typeof at;
+  }
+  return undefined;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import {
+  crashIn,
   observeFaultPoints,
   SimulatedCrash,
   SimulatedFailure,
@@ -13,6 +14,7 @@ import { here } from '../verdict/user-line.js';
 import type { OutgoingCall } from '../world/outgoing-call.js';
 import { watchCalls, type CallObserver } from '../world/outgoing-calls.js';
 import type { Interference } from '../world/socket-tap.js';
+import { watchRejections } from '../world/rejections.js';
 import {
   isOwnStep,
   watchStatements,
@@ -46,6 +48,7 @@ export class Director implements StatementObserver, CallObserver {
       observeFaultPoints((point) => this.onPoint(point)),
       watchStatements(dataSources, this),
       watchCalls(this),
+      watchRejections((reason) => this.onRejection(reason)),
       watchMisuse((misuse) => this.record?.misuses.push({ ...misuse, place: here() })),
       onIdempotencyEvent('phase_started', ({ id, phase }) => {
         const { record } = this;
@@ -170,6 +173,12 @@ export class Director implements StatementObserver, CallObserver {
     } catch (error) {
       return error as Error;
     }
+  }
+
+  private onRejection(reason: unknown): boolean {
+    // A crash is no error of anybody.
+    if (!crashIn(reason)) this.record?.rejections.push(reason);
+    return true;
   }
 
   private isPlace(statement: Statement): boolean {

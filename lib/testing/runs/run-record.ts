@@ -29,6 +29,8 @@ export class RunRecord {
   readonly statements: Statement[] = [];
   readonly calls: OutgoingCall[] = [];
   readonly misuses: NoticedMisuse[] = [];
+  /** What promises were rejected with that nobody awaited. */
+  readonly rejections: unknown[] = [];
   readonly phaseEnds: PhaseEnd[] = [];
   /** Where each phase was started, in the user's code. */
   readonly phasePlaces = new Map<string, Place>();

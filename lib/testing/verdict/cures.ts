@@ -28,6 +28,8 @@ export const CURES = {
     'Use the same phases, under the same names, in the same order in each attempt. What decides between them has to come from the request or from an earlier phase.',
   phase_misused: 'The message says what to change.',
   phase_not_awaited: 'Await the phase.',
+  unhandled_rejection:
+    'Await the promise. In production, a rejection that nobody handles ends the process.',
   error_swallowed:
     'Let the error of a phase end the request: a retry resumes there. Catch only what the other system has refused for good.',
   doubt_taken_for_no:

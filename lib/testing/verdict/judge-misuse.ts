@@ -1,3 +1,4 @@
+import { errorLine } from '../../telemetry/error-line.js';
 import type { RunResult } from '../runs/run-result.js';
 import { codeOf as codeOfCall, subjectOf } from './judge-calls.js';
 import { codeOf as codeOfStatement } from './judge-tables.js';
@@ -24,7 +25,12 @@ export function judgeMisuse({ record }: RunResult): Finding[] {
     const { phase, place } = call.by;
     return [{ code, subject: subjectOf(call), message: messageFor(code, call.to, phase), place }];
   });
-  return [...noticed, ...writes, ...calls];
+  const rejections = record.rejections.map((reason): Finding => {
+    const place = reason instanceof Error ? reason : undefined;
+    const message = `A promise that nobody awaits was rejected: ${errorLine(reason)}.`;
+    return { code: 'unhandled_rejection', subject: userLine(place) ?? '', message, place };
+  });
+  return [...noticed, ...writes, ...calls, ...rejections];
 }
 
 /** What a message of a guard is about: the same mistake, seen by the kit, is the same problem. */

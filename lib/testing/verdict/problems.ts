@@ -19,6 +19,7 @@ const CONSEQUENCES: Partial<Record<Finding['code'], Finding['code'][]>> = {
   not_reached: ['phase_misused', 'phases_differ'],
   stuck: ['phase_misused', 'retry_failed', 'unknown_outcome'],
   phases_differ: ['phase_misused'],
+  unhandled_rejection: ['phase_not_awaited', 'phase_misused', 'work_after_answer'],
 };
 
 /** Gathers findings by their causes. */

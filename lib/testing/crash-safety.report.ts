@@ -62,6 +62,8 @@ export interface CrashSafetyProblem {
   at: string[];
   /** The line of your code that it leads to, if it is known: `src/orders.service.ts:42:11`. */
   line: string | undefined;
+  /** The lines of your code that called it, nearest first. */
+  from: string[];
   /** What to change. */
   cure: string;
   /** The section of the guide. */

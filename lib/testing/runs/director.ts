@@ -91,7 +91,7 @@ export class Director implements StatementObserver, CallObserver {
     const { attempt, phase, where } = call.by;
     if (!record || attempt?.key !== record.key || call.kind !== 'http') return undefined;
     const name = this.placeName(record, attempt, phase, 'after', call.to);
-    record.addSpot(attempt.number, {
+    record.addSpot({
       kind: 'call',
       name,
       phase,
@@ -119,7 +119,7 @@ export class Director implements StatementObserver, CallObserver {
     const { name, phase, step } = point;
     const here = !record.disturbed && 'at' in disturbance && disturbance.at.name === name;
     record.addPoint(point, here && disturbance.kind === 'crash');
-    record.addSpot(point.attempt, {
+    record.addSpot({
       kind: 'step',
       name,
       phase,
@@ -203,7 +203,7 @@ export class Director implements StatementObserver, CallObserver {
     const { record, disturbance } = this;
     if (!record) return;
     const name = this.placeName(record, attempt, phase, side, what);
-    record.addSpot(attempt.number, {
+    record.addSpot({
       kind,
       name,
       phase,

@@ -42,10 +42,10 @@ export class RunPerformer {
     const record = new RunRecord(randomUUID());
     await world.forget();
     const before = await this.observe();
-    const run = new Run(this.tools, record, disturbance, request, this.unwindAtOnce);
     const hold = director.direct(record, disturbance);
+    const run = new Run(this.tools, record, disturbance, request, this.unwindAtOnce, hold);
 
-    await run.goThrough(hold);
+    await run.goThrough();
     this.unwindAtOnce ||= run.unwound;
     const changes = await world.changes(record);
     const observed = changeOf(before, await this.observe());
@@ -87,6 +87,7 @@ class Run {
   private state: KeyState | undefined;
   private replay: KitAnswer | undefined;
   private hung = false;
+  private mourned = false;
   unwound = false;
 
   constructor(
@@ -95,6 +96,7 @@ class Run {
     private readonly disturbance: Disturbance,
     private readonly request: CrashSafetyRequest,
     private readonly unwindAtOnce: boolean,
+    private readonly hold: Hold,
   ) {}
 
   get result() {
@@ -117,20 +119,16 @@ class Run {
     };
   }
 
-  async goThrough(hold: Hold): Promise<void> {
+  async goThrough(): Promise<void> {
     const first = this.first();
     if (this.disturbance.kind === 'zombie') {
-      await Promise.race([hold.arrived, first]);
+      await Promise.race([this.hold.arrived, first]);
       if (this.record.disturbed) await this.beside();
-      hold.release();
-      await first;
-      await this.look();
-    } else {
-      await first;
-      await this.look();
-      if (this.record.crash) await this.afterCrash();
-      await this.retryUntilOver();
+      this.hold.release();
     }
+    await first;
+    await this.look();
+    await this.retryUntilOver();
     if (this.isFinal && !this.hung) this.replay = await this.send();
     await this.settle();
   }
@@ -143,7 +141,10 @@ class Run {
     await this.retryUntilOver();
   }
 
+  /** Once: what happens between the crash and the first retry. */
   private async afterCrash(): Promise<void> {
+    if (this.mourned) return;
+    this.mourned = true;
     const { keys, maintenance } = this.tools;
     const then = this.disturbance.kind === 'crash' ? this.disturbance.then : 'client';
     if (this.unwindAtOnce) await this.unwind();
@@ -166,11 +167,10 @@ class Run {
       !this.hung &&
       this.answers.length < most
     ) {
-      if (this.state?.status === 'pending' || this.answers.at(-1)?.status === 202) {
-        await this.tools.maintenance.runOnce('completer');
-      }
-      // The attempt before is over, one way or another: nobody has to wait for it.
-      if (this.record.crash || this.disturbance.kind === 'zombie') await this.lapse();
+      // Nobody has to wait for the lease of an attempt that is over, or stands still.
+      if (this.record.crash) await this.afterCrash();
+      if (this.record.disturbed) await this.lapse();
+      if (this.state?.status === 'pending') await this.tools.maintenance.runOnce('completer');
       this.answers.push(await this.send());
       await this.look();
     }
@@ -209,9 +209,10 @@ class Run {
     }
   }
 
-  /** Lets the dead attempt's own code free what it holds in memory. */
+  /** Lets the dead attempt's own code free what it holds in memory; one that stands still goes on. */
   private async unwind(): Promise<void> {
     const { crash } = this.record;
+    this.hold.release();
     if (!crash) return;
     if (!this.unwindAtOnce) this.unwound = true;
     crash.unwind();

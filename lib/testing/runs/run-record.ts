@@ -24,7 +24,7 @@ export interface PhaseEnd {
 /** Everything that is seen of one run while it goes on. */
 export class RunRecord {
   keyId: string | undefined;
-  /** Places of the first attempt, in order. */
+  /** Places that the request came to, in order. */
   readonly spots: Spot[] = [];
   readonly statements: Statement[] = [];
   readonly calls: OutgoingCall[] = [];
@@ -70,9 +70,9 @@ export class RunRecord {
     return count === 1 ? name : `${name} #${count}`;
   }
 
-  addSpot(attempt: number, spot: Spot): void {
+  addSpot(spot: Spot): void {
     this.activity += 1;
-    if (attempt === 1 && !this.spots.some(({ name }) => name === spot.name)) this.spots.push(spot);
+    if (!this.spots.some(({ name }) => name === spot.name)) this.spots.push(spot);
   }
 
   /** The effect keys of a phase. */

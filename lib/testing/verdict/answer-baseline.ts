@@ -17,11 +17,8 @@ export class AnswerBaseline {
     private readonly ignored: readonly string[],
   ) {
     this.leaves = undisturbed.flatMap((answer) => this.read(answer) ?? []);
-    const [first, ...others] = this.leaves;
-    for (const other of others) {
-      for (const path of new Set([...first!.keys(), ...other.keys()])) {
-        if (!sameLeaves(first!.get(path), other.get(path))) this.varying.add(path);
-      }
+    for (const [index, run] of this.leaves.entries()) {
+      for (const other of this.leaves.slice(index + 1)) this.learn(run, other);
     }
   }
 
@@ -49,6 +46,12 @@ export class AnswerBaseline {
       }
     }
     return undefined;
+  }
+
+  private learn(one: Leaves, other: Leaves): void {
+    for (const path of new Set([...one.keys(), ...other.keys()])) {
+      if (!sameLeaves(one.get(path), other.get(path))) this.varying.add(path);
+    }
   }
 
   private compare(

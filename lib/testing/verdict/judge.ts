@@ -54,6 +54,8 @@ const EXPLAIN_ANSWERS: ReadonlySet<string> = new Set([
   'doubt_taken_for_no',
   'error_swallowed',
   'phase_misused',
+  'call_outside_phase',
+  'write_outside_phase',
 ]);
 
 function judgeReach({ disturbance, record, hung }: RunResult): Finding[] {

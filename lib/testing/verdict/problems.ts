@@ -1,14 +1,14 @@
 import type { CrashSafetyProblem } from '../crash-safety.report.js';
 import { CURES, docsOf } from './cures.js';
 import type { Finding } from './finding.js';
-import { userLine } from './user-line.js';
+import { userLines } from './user-line.js';
 
 interface Cause {
   code: Finding['code'];
   message: string;
   evidence: Set<string>;
   at: string[];
-  line: string | undefined;
+  lines: readonly string[];
 }
 
 /** More of them tell nobody more. */
@@ -17,6 +17,7 @@ const MOST_EVIDENCE = 3;
 /** What comes of something else, and is not to be told beside it. */
 const CONSEQUENCES: Partial<Record<Finding['code'], Finding['code'][]>> = {
   not_reached: ['phase_misused', 'phases_differ'],
+  phase_not_awaited: ['phase_misused'],
   stuck: ['phase_misused', 'retry_failed', 'unknown_outcome'],
   phases_differ: ['phase_misused'],
   unhandled_rejection: ['phase_not_awaited', 'phase_misused', 'work_after_answer'],
@@ -31,10 +32,10 @@ export class Problems {
       const id = `${code} ${subject}`;
       let cause = this.causes.get(id);
       if (!cause) {
-        cause = { code, message, evidence: new Set(), at: [], line: undefined };
+        cause = { code, message, evidence: new Set(), at: [], lines: [] };
         this.causes.set(id, cause);
       }
-      cause.line ??= userLine(place);
+      if (cause.lines.length === 0) cause.lines = userLines(place);
       if (evidence !== undefined) cause.evidence.add(evidence);
       if (!cause.at.includes(disturbance)) cause.at.push(disturbance);
     }
@@ -45,11 +46,12 @@ export class Problems {
     const causes = [...this.causes.values()].filter(
       ({ code }) => !CONSEQUENCES[code]?.some((cause) => codes.has(cause)),
     );
-    return causes.map(({ code, message, evidence, at, line }) => ({
+    return causes.map(({ code, message, evidence, at, lines }) => ({
       code,
       message: [message, ...[...evidence].slice(0, MOST_EVIDENCE)].join(' '),
       at,
-      line,
+      line: lines[0],
+      from: lines.slice(1),
       cure: CURES[code],
       docs: docsOf(code),
     }));

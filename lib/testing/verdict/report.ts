@@ -50,12 +50,15 @@ export function errorOf(report: CrashSafetyReport): CrashSafetyError {
   );
 }
 
-function describe({ code, message, at, line, cure, docs }: CrashSafetyProblem, number: number) {
+function describe(
+  { code, message, at, line, from, cure, docs }: CrashSafetyProblem,
+  number: number,
+): string {
   const places = at.slice(0, MOST_PLACES).join('; ');
   const more = at.length > MOST_PLACES ? `; and ${at.length - MOST_PLACES} more` : '';
   return [
     `${number}. ${code}: ${message}`,
-    ...(line === undefined ? [] : [`   in:   ${line}`]),
+    ...(line === undefined ? [] : [`   in:   ${[line, ...from].join(', called in ')}`]),
     `   runs: ${places}${more}`,
     `   cure: ${cure}`,
     `   see:  ${docs}`,

@@ -3,6 +3,8 @@ import { sep } from 'node:path';
 /** Deep enough for the layers of TypeORM, Nest and a client library. */
 const DEPTH = 60;
 
+const MOST_LINES = 3;
+
 /** A place in the code, noted now and read later: to read it costs much more. */
 export interface Place {
   stack?: string | undefined;
@@ -21,19 +23,26 @@ export function here(): Place {
 
 /** The first line of a stack that is neither ours, nor Node's, nor a package's. */
 export function userLine(place: Place | undefined): string | undefined {
+  return userLines(place)[0];
+}
+
+/** The first few of them: a helper, and who has called it. */
+export function userLines(place: Place | undefined): string[] {
+  const lines: string[] = [];
   for (const frame of place?.stack?.split('\n') ?? []) {
     const [, file, position] = FRAME.exec(frame) ?? [];
-    if (file !== undefined && position !== undefined && isUsers(file)) {
-      return `${relative(file)}:${position}`;
-    }
+    if (file === undefined || position === undefined || !isUsers(file)) continue;
+    lines.push(`${relative(file)}:${position}`);
+    if (lines.length === MOST_LINES) break;
   }
-  return undefined;
+  return lines;
 }
 
 const FRAME = /^\s+at (?:.*\()?(?:async )?((?:file:\/\/)?[^()]+?):(\d+:\d+)\)?$/;
 
 function isUsers(file: string): boolean {
-  if (file.startsWith('node:') || file.includes('<anonymous>')) return false;
+  // Packages with source maps name their sources by relative paths.
+  if (!/^(?:file:|[/\\]|[A-Za-z]:[/\\])/.test(file)) return false;
   return !/[/\\]node_modules[/\\]/.test(file) && !withoutScheme(file).startsWith(OWN_FOLDER);
 }
 

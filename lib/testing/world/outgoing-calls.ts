@@ -76,9 +76,11 @@ export function watchCalls(observer: CallObserver): () => void {
   const { connect } = Socket.prototype;
   const connected = function (this: Socket, ...args: Parameters<Socket['connect']>) {
     const call = callOf('socket', undefined, addressOf(args));
-    // Whatever turns out to be HTTP or PostgreSQL is told of elsewhere, or is nobody's business.
+    const connecting = connect.apply(this, args);
+    // After connect(), which puts Node's own write() back. Whatever turns out to be
+    // HTTP or PostgreSQL is told of elsewhere, or is nobody's business.
     if (call) tapSocket(this, rawTap(call, observer));
-    return connect.apply(this, args);
+    return connecting;
   } as Socket['connect'];
 
   for (const channel of CREATED) subscribe(channel, created);

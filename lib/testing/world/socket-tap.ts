@@ -25,11 +25,17 @@ export function tapSocket(socket: Socket, tap: Tap): void {
   }
   const tapped = { current: tap };
   taps.set(socket, tapped);
-  const { write, push } = socket;
+  const { write, end, push } = socket;
   socket.write = function (this: Socket, ...args: Parameters<Socket['write']>) {
     tapped.current.wrote(bytesOf(args[0], args[1]));
     return write.apply(this, args);
   } as Socket['write'];
+  socket.end = function (this: Socket, ...args: unknown[]) {
+    const [chunk, encoding] = args;
+    const written = chunk !== undefined && chunk !== null && typeof chunk !== 'function';
+    if (written) tapped.current.wrote(bytesOf(chunk, encoding));
+    return (end as (...all: unknown[]) => Socket).apply(this, args);
+  } as Socket['end'];
 
   let deaf = false;
   socket.push = function (this: Socket, chunk: unknown, encoding?: BufferEncoding) {

@@ -20,8 +20,9 @@ export class TableBaseline {
   private readonly varying = new Set<string>();
 
   constructor(private readonly undisturbed: readonly (readonly Change[])[]) {
-    const [first = [], ...others] = undisturbed;
-    for (const other of others) this.learn(first, other);
+    for (const [index, run] of undisturbed.entries()) {
+      for (const other of undisturbed.slice(index + 1)) this.learn(run, other);
+    }
   }
 
   /** Nothing but what undisturbed runs do as well. */

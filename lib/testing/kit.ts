@@ -46,6 +46,7 @@ export async function openKit(app: INestApplication, options: CrashSafetyOptions
     performer,
     async close() {
       director.close();
+      await performer.retire();
       await world.close();
     },
   };

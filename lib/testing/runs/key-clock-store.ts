@@ -40,6 +40,16 @@ export class KeyClockStore {
     );
   }
 
+  /** Nobody goes on with it. */
+  async retire(id: string): Promise<void> {
+    await this.database.query(
+      `UPDATE ${this.keys}
+       SET status = 'unknown', resume_after = NULL, reconcile_after = NULL
+       WHERE id = $1 AND status NOT IN ('completed', 'expired')`,
+      [id],
+    );
+  }
+
   /** All that happened to the key happened this much earlier. */
   async age(id: string, hours: number): Promise<void> {
     const earlier = (column: string) => `${column} = ${column} - $2::float8 * interval '1 hour'`;

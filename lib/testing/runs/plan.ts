@@ -21,7 +21,9 @@ export function planFor(undisturbed: RunResult, most: number): Plan {
   const crash = (at: Spot, then: 'client' | 'worker' | 'client a day later' = 'client') =>
     ({ kind: 'crash', at, then }) as const;
   const first = steps.findIndex(({ name }) => name.endsWith(':after_commit'));
-  const withWorker = undisturbed.resumable && first >= 0 ? steps.slice(first) : [];
+  // There it is a worker that does the work, and it has nobody to overtake it.
+  const inBackground = undisturbed.answers[0]?.status === 202;
+  const withWorker = undisturbed.resumable && !inBackground && first >= 0 ? steps.slice(first) : [];
 
   const all: Disturbance[] = [
     ...steps.map((at) => crash(at)),
@@ -42,7 +44,9 @@ export function planFor(undisturbed: RunResult, most: number): Plan {
       ? [{ kind: 'redelivery' } as const]
       : []),
     ...steps
-      .filter(({ inTransaction, name }) => !inTransaction && name !== 'recording:after')
+      .filter(
+        ({ inTransaction, name }) => !inTransaction && !inBackground && name !== 'recording:after',
+      )
       .map((at) => ({ kind: 'zombie', at }) as const),
     ...withWorker
       .filter(({ name }) => !name.startsWith('recording'))

@@ -34,11 +34,22 @@ export class RunPerformer {
   /** A retry had to wait for what a dead attempt held: from then on, it is let go at once. */
   private unwindAtOnce = false;
 
+  /** The run before, if its key came to no end. */
+  private last: RunRecord | undefined;
+
   constructor(private readonly tools: RunTools) {}
+
+  /** A worker that one run calls must not go on with the key of another. */
+  async retire(): Promise<void> {
+    const id = this.last?.keyId;
+    this.last = undefined;
+    if (id !== undefined) await this.tools.keys.retire(id);
+  }
 
   async perform(disturbance: Disturbance, request: CrashSafetyRequest): Promise<RunResult> {
     const { director, world } = this.tools;
     const startedAt = performance.now();
+    await this.retire();
     const record = new RunRecord(randomUUID());
     await world.forget();
     const before = await this.observe();
@@ -46,6 +57,7 @@ export class RunPerformer {
     const run = new Run(this.tools, record, disturbance, request, this.unwindAtOnce, hold);
 
     await run.goThrough();
+    this.last = run.result.outcome === 'final' ? undefined : record;
     this.unwindAtOnce ||= run.unwound;
     const changes = await world.changes(record);
     const observed = changeOf(before, await this.observe());
@@ -145,18 +157,22 @@ class Run {
   private async afterCrash(): Promise<void> {
     if (this.mourned) return;
     this.mourned = true;
-    const { keys, maintenance } = this.tools;
+    const { keys } = this.tools;
     const then = this.disturbance.kind === 'crash' ? this.disturbance.then : 'client';
     if (this.unwindAtOnce) await this.unwind();
     await this.lapse();
     if (then === 'client a day later' && this.state) await keys.age(this.state.id, A_DAY_LATER);
     await this.meanwhile();
-    if (then === 'worker') {
-      await maintenance.runOnce('sweeper');
-      await this.lapse();
-      await maintenance.runOnce('completer');
-    }
+    if (then === 'worker') await this.workersTurn();
     await this.look();
+  }
+
+  /** What the jobs would do in a while: find the dead attempt, and complete its operation. */
+  private async workersTurn(): Promise<void> {
+    const { maintenance } = this.tools;
+    await maintenance.runOnce('sweeper');
+    await this.lapse();
+    await maintenance.runOnce('completer');
   }
 
   private async retryUntilOver(): Promise<void> {
@@ -170,7 +186,7 @@ class Run {
       // Nobody has to wait for the lease of an attempt that is over, or stands still.
       if (this.record.crash) await this.afterCrash();
       if (this.record.disturbed) await this.lapse();
-      if (this.state?.status === 'pending') await this.tools.maintenance.runOnce('completer');
+      if (this.answers.at(-1)?.status === 202) await this.workersTurn();
       this.answers.push(await this.send());
       await this.look();
     }
@@ -185,14 +201,15 @@ class Run {
     return this.isFinal || this.state?.status === 'unknown' || this.state === undefined;
   }
 
-  /** A dead process answers nothing: the client's connection breaks with it. */
   private async first(): Promise<void> {
     const index = this.answers.push(undefined) - 1;
-    this.answers[index] = await this.send(this.record.death.signal);
+    this.answers[index] = await this.send();
   }
 
-  private async send(death?: AbortSignal): Promise<KitAnswer | undefined> {
+  private async send(): Promise<KitAnswer | undefined> {
     const { client, timeout } = this.tools;
+    // A dead process answers nothing: the client's connection breaks with it.
+    const death = this.record.crash ? undefined : this.record.death.signal;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), timeout);
     const patience = setTimeout(() => void this.unwind(), timeout / 2);

@@ -103,7 +103,7 @@ function keyOf(call: OutgoingCall, record: RunRecord): string | undefined {
       .map(({ effectKey }) => effectKey),
     record.key,
   ];
-  return keys.find((key) => call.carries(key)) ?? call.keyHeader;
+  return call.keyHeader ?? keys.find((key) => call.carries(key));
 }
 
 function isUnderKey(call: OutgoingCall, record: RunRecord): boolean {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { sep } from 'node:path';
 
 /** Deep enough for the layers of TypeORM, Nest and a client library. */
@@ -41,9 +42,11 @@ export function userLines(place: Place | undefined): string[] {
 const FRAME = /^\s+at (?:.*\()?(?:async )?((?:file:\/\/)?[^()]+?):(\d+:\d+)\)?$/;
 
 function isUsers(file: string): boolean {
-  // Packages with source maps name their sources by relative paths.
   if (!/^(?:file:|[/\\]|[A-Za-z]:[/\\])/.test(file)) return false;
-  return !/[/\\]node_modules[/\\]/.test(file) && !withoutScheme(file).startsWith(OWN_FOLDER);
+  if (/[/\\]node_modules[/\\]/.test(file)) return false;
+  const plain = withoutScheme(file);
+  // Packages with source maps name sources that they do not have with them.
+  return !plain.startsWith(OWN_FOLDER) && existsSync(plain);
 }
 
 function relative(file: string): string {

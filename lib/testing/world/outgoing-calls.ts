@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { ClientRequest } from 'node:http';
 import { Socket } from 'node:net';
 import { requestContext } from '../../phases/request-context.js';
 import { here } from '../verdict/user-line.js';
@@ -28,12 +29,8 @@ interface OutgoingRequest {
   destroy?(error: Error): void;
 }
 
-/** The first one is missing before Node 22.12; then the second one tells, when the request is on its way. */
-const CREATED = [
-  'http.client.request.created',
-  'http.client.request.start',
-  'undici:request:create',
-] as const;
+/** The first one is missing before Node 22.12; there, a request is seen when it gets its connection. */
+const CREATED = ['http.client.request.created', 'undici:request:create'] as const;
 
 /** Where undici tells which connection a request goes over. */
 const SENDING = 'undici:client:sendHeaders';
@@ -83,12 +80,20 @@ export function watchCalls(observer: CallObserver): () => void {
     return connecting;
   } as Socket['connect'];
 
+  const { onSocket } = ClientRequest.prototype;
+  const assigned: typeof onSocket = function (this: ClientRequest, ...args) {
+    created({ request: this });
+    return onSocket.apply(this, args);
+  };
+
   for (const channel of CREATED) subscribe(channel, created);
   subscribe(SENDING, sending);
+  ClientRequest.prototype.onSocket = assigned;
   Socket.prototype.connect = connected;
   return () => {
     for (const channel of CREATED) unsubscribe(channel, created);
     unsubscribe(SENDING, sending);
+    if (ClientRequest.prototype.onSocket === assigned) ClientRequest.prototype.onSocket = onSocket;
     if (Socket.prototype.connect === connected) Socket.prototype.connect = connect;
   };
 }

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { errorLine } from '../telemetry/error-line.js';
 import type {
   CrashSafetyOptions,
@@ -145,16 +146,13 @@ function runOf(result: RunResult, findings: readonly Finding[]): CrashSafetyRun 
   };
 }
 
-/** Colours of an assertion library are of no use in a report. */
-// oxlint-disable-next-line no-control-regex
-const COLOURS = /\u001b\[\d+m/g;
-
 function checkFailed(error: unknown): Finding {
   const message = error instanceof Error ? error.message : errorLine(error);
   return {
     code: 'after_each_failed',
     subject: message.slice(0, 40),
-    message: `afterEach threw: ${message.replace(COLOURS, '')}`,
+    // Colours of an assertion library are of no use in a report.
+    message: `afterEach threw: ${stripVTControlCharacters(message)}`,
     ...(error instanceof Error && { place: error }),
   };
 }

@@ -7,7 +7,8 @@ import {
   type FaultPoint,
 } from '../../faults/fault-points.js';
 import type { Attempt } from '../../keys/attempt.js';
-import { watchMisuse } from '../../telemetry/misuse.js';
+import { requestContext } from '../../phases/request-context.js';
+import { watchMisuse, type Misuse } from '../../telemetry/misuse.js';
 import { onIdempotencyEvent } from '../../telemetry/publish.js';
 import type { DataSource } from 'typeorm';
 import { here } from '../verdict/user-line.js';
@@ -49,7 +50,7 @@ export class Director implements StatementObserver, CallObserver {
       watchStatements(dataSources, this),
       watchCalls(this),
       watchRejections((reason) => this.onRejection(reason)),
-      watchMisuse((misuse) => this.record?.misuses.push({ ...misuse, place: here() })),
+      watchMisuse((misuse) => this.onMisuse(misuse)),
       onIdempotencyEvent('phase_started', ({ id, phase }) => {
         const { record } = this;
         if (record && id === record.keyId && !record.phasePlaces.has(phase)) {
@@ -117,8 +118,9 @@ export class Director implements StatementObserver, CallObserver {
     if (!record || point.key !== record.key) return;
     if (this.dead.has(idOf(point.keyId, point.attempt))) throw new SimulatedCrash(point.name);
     const { name, phase, step } = point;
-    const here = !record.disturbed && 'at' in disturbance && disturbance.at.name === name;
-    record.addPoint(point, here && disturbance.kind === 'crash');
+    const isHere = !record.disturbed && 'at' in disturbance && disturbance.at.name === name;
+    record.addPoint(point, isHere && disturbance.kind === 'crash');
+    if (step === 'after_call') this.noticeUnanswered(record, phase!);
     record.addSpot({
       kind: 'step',
       name,
@@ -126,7 +128,7 @@ export class Director implements StatementObserver, CallObserver {
       inTransaction: step === 'before_commit',
     });
     if (disturbance.kind === 'slow') await pause(SLOW_STEP);
-    if (!here) return;
+    if (!isHere) return;
     record.disturbed = {};
     switch (disturbance.kind) {
       case 'crash':
@@ -173,6 +175,37 @@ export class Director implements StatementObserver, CallObserver {
     } catch (error) {
       return error as Error;
     }
+  }
+
+  /** The call of a phase is through, and a request of it is not. */
+  private noticeUnanswered(record: RunRecord, phase: string): void {
+    if (this.disturbance.kind !== 'none') return;
+    for (const call of record.calls) {
+      if (call.by.phase !== phase || call.answered || call.kind !== 'http') continue;
+      record.misuses.push({
+        code: 'call_not_awaited',
+        message: `The call of phase "${phase}" returned before ${call.to} had answered.`,
+        place: call.by.place,
+        phase,
+      });
+    }
+  }
+
+  /** The library is about to end the phase, and a statement of its work is still on its way. */
+  overtaken(statement: Statement): void {
+    const { record } = this;
+    if (!record || statement.attempt?.key !== record.key || statement.past) return;
+    record.misuses.push({
+      code: 'statement_not_awaited',
+      message: `The work of phase "${statement.phase}" returned before its statement (${statement.what}) had ended.`,
+      place: statement.place,
+      phase: statement.phase,
+    });
+  }
+
+  private onMisuse(misuse: Misuse): void {
+    const phase = requestContext.current?.phase?.name;
+    this.record?.misuses.push({ ...misuse, place: here(), phase });
   }
 
   private onRejection(reason: unknown): boolean {

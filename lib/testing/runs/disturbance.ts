@@ -15,8 +15,8 @@ export type Disturbance =
   | { kind: 'none' }
   /** Each step takes its time, so that what nobody awaits is seen to be late. */
   | { kind: 'slow' }
-  /** The process dies. `then`: who goes on, and when. */
-  | { kind: 'crash'; at: Spot; then: 'client' | 'worker' | 'client a day later' }
+  /** The process dies. `next`: who goes on, and when. */
+  | { kind: 'crash'; at: Spot; next: 'client' | 'worker' | 'client a day later' }
   /** A call takes effect, and the connection breaks before its answer. */
   | { kind: 'lost'; at: Spot }
   /** A call takes effect, and an error comes back. */
@@ -34,13 +34,13 @@ export function nameOf(disturbance: Disturbance): string {
     case 'slow':
       return 'undisturbed, but slow';
     case 'crash': {
-      const { at, then } = disturbance;
+      const { at, next } = disturbance;
       const after = {
         client: '',
         worker: ', a worker goes on',
         'client a day later': ', retried 25 h later',
       };
-      return `crash at ${at.name}${after[then]}`;
+      return `crash at ${at.name}${after[next]}`;
     }
     case 'lost':
       return `answer lost at ${disturbance.at.name}`;

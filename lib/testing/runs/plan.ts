@@ -18,8 +18,8 @@ export function planFor(undisturbed: RunResult, most: number): Plan {
   const steps = spots.filter(({ kind }) => kind === 'step');
   const places = spots.filter((spot) => spot.kind !== 'step' && !isKnownStep(spot, spots));
   const answers = spots.filter(({ kind, name }) => kind === 'call' && name.includes('› after '));
-  const crash = (at: Spot, then: 'client' | 'worker' | 'client a day later' = 'client') =>
-    ({ kind: 'crash', at, then }) as const;
+  const crash = (at: Spot, next: 'client' | 'worker' | 'client a day later' = 'client') =>
+    ({ kind: 'crash', at, next }) as const;
   const first = steps.findIndex(({ name }) => name.endsWith(':after_commit'));
   // There it is a worker that does the work, and it has nobody to overtake it.
   const inBackground = undisturbed.answers[0]?.status === 202;

@@ -158,12 +158,12 @@ class Run {
     if (this.mourned) return;
     this.mourned = true;
     const { keys } = this.tools;
-    const then = this.disturbance.kind === 'crash' ? this.disturbance.then : 'client';
+    const next = this.disturbance.kind === 'crash' ? this.disturbance.next : 'client';
     if (this.unwindAtOnce) await this.unwind();
     await this.lapse();
-    if (then === 'client a day later' && this.state) await keys.age(this.state.id, A_DAY_LATER);
+    if (next === 'client a day later' && this.state) await keys.age(this.state.id, A_DAY_LATER);
     await this.meanwhile();
-    if (then === 'worker') await this.workersTurn();
+    if (next === 'worker') await this.workersTurn();
     await this.look();
   }
 

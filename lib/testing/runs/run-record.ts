@@ -8,8 +8,10 @@ import type { Statement } from '../world/statements.js';
 import type { Spot } from './disturbance.js';
 
 /** Something that a guard or a PhaseUsageError has found. */
-export interface NoticedMisuse extends Misuse {
+export interface NoticedMisuse extends Omit<Misuse, 'code'> {
+  code: Misuse['code'] | 'statement_not_awaited' | 'call_not_awaited';
   place: Place;
+  phase?: string | undefined;
 }
 
 /** How a phase ended in one attempt. */

@@ -28,6 +28,10 @@ export const CURES = {
     'Use the same phases, under the same names, in the same order in each attempt. What decides between them has to come from the request or from an earlier phase.',
   phase_misused: 'The message says what to change.',
   phase_not_awaited: 'Await the phase.',
+  statement_not_awaited:
+    'Await the statement: its error would reach nobody, and whether it is part of the transaction is left to chance.',
+  call_not_awaited:
+    'Await the call: the phase ends, and is recorded as finished, before anybody knows what became of it.',
   unhandled_rejection:
     'Await the promise. In production, a rejection that nobody handles ends the process.',
   error_swallowed:

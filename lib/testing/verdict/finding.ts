@@ -11,4 +11,6 @@ export interface Finding {
   /** What it did in this run: `orders: 2 rows inserted instead of 1`. */
   evidence?: string;
   place?: Place | undefined;
+  /** Where the phase around it was started, if the place leads nowhere. */
+  around?: Place | undefined;
 }

@@ -10,20 +10,38 @@ import { userLine, type Place } from './user-line.js';
  * by another pool, and connections that are not HTTP.
  */
 export function judgeMisuse({ record }: RunResult): Finding[] {
-  const noticed = record.misuses.map(({ code, message, place }): Finding => {
-    return { code, subject: subjectIn(message, code, place), message, place };
+  const aroundOf = (phase: string | undefined) => record.phasePlaces.get(phase ?? '');
+  const noticed = record.misuses.map(({ code, message, place, phase }): Finding => {
+    const around = aroundOf(phase);
+    return { code, subject: subjectIn(message, code, place), message, place, around };
   });
   const writes = record.statements.flatMap((statement): Finding[] => {
     const code = codeOfStatement(statement);
     if (!code) return [];
     const { what, phase, place } = statement;
-    return [{ code, subject: what, message: messageFor(code, what, phase), place }];
+    return [
+      {
+        code,
+        subject: what,
+        message: messageFor(code, what, phase),
+        place,
+        around: aroundOf(phase),
+      },
+    ];
   });
   const calls = record.calls.flatMap((call): Finding[] => {
     const code = call.sent ? codeOfCall(call) : undefined;
     if (!code) return [];
     const { phase, place } = call.by;
-    return [{ code, subject: subjectOf(call), message: messageFor(code, call.to, phase), place }];
+    return [
+      {
+        code,
+        subject: subjectOf(call),
+        message: messageFor(code, call.to, phase),
+        place,
+        around: aroundOf(phase),
+      },
+    ];
   });
   const rejections = record.rejections.map((reason): Finding => {
     const place = reason instanceof Error ? reason : undefined;

@@ -44,7 +44,7 @@ export function judgeOutcome(result: RunResult, unknownFails: boolean): Finding[
 
 /** The other system does not remember its keys for ever. */
 function isUnknownByRight({ disturbance }: RunResult): boolean {
-  return disturbance.kind === 'crash' && disturbance.then === 'client a day later';
+  return disturbance.kind === 'crash' && disturbance.next === 'client a day later';
 }
 
 /** A server error of an attempt to which nothing was done. */

@@ -44,7 +44,7 @@ export function judgePhases(result: RunResult, undisturbed: readonly RunResult[]
 
 /** What became of a call that took effect, and whose answer never arrived. */
 function judgeDoubt({ disturbance, record, answers }: RunResult): Finding[] {
-  if (disturbance.kind === 'crash') return judgeForgottenKey(disturbance.then, record);
+  if (disturbance.kind === 'crash') return judgeForgottenKey(disturbance.next, record);
   if ((disturbance.kind !== 'lost' && disturbance.kind !== 'failed') || !record.disturbed)
     return [];
   const { phase } = disturbance.at;
@@ -90,10 +90,10 @@ function judgeDoubt({ disturbance, record, answers }: RunResult): Finding[] {
 }
 
 function judgeForgottenKey(
-  then: 'client' | 'worker' | 'client a day later',
+  next: 'client' | 'worker' | 'client a day later',
   record: RunResult['record'],
 ): Finding[] {
-  if (then !== 'client a day later') return [];
+  if (next !== 'client a day later') return [];
   return Object.entries(record.effects)
     .filter(([, effects]) => effects.some(({ count }) => count > 1))
     .map(([phase]) => ({

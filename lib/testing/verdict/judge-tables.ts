@@ -20,7 +20,7 @@ export function judgeTables(result: RunResult, baseline: TableBaseline): Finding
 
 function findingOf(
   difference: TableDifference,
-  { changes }: RunResult,
+  { changes, record }: RunResult,
   baseline: TableBaseline,
 ): Finding {
   const { table, extra, missing } = difference;
@@ -39,6 +39,7 @@ function findingOf(
       : `After a disturbance, ${table === OUTBOX ? table : `table ${table}`} is not as it is without.`,
     evidence: describe(difference, changes, baseline),
     place: statement?.place,
+    around: record.phasePlaces.get(statement?.phase ?? ''),
   };
 }
 

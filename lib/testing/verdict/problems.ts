@@ -20,7 +20,14 @@ const CONSEQUENCES: Partial<Record<Finding['code'], Finding['code'][]>> = {
   phase_not_awaited: ['phase_misused'],
   stuck: ['phase_misused', 'retry_failed', 'unknown_outcome'],
   phases_differ: ['phase_misused'],
-  unhandled_rejection: ['phase_not_awaited', 'phase_misused', 'work_after_answer'],
+  error_swallowed: ['call_not_awaited'],
+  unhandled_rejection: [
+    'phase_not_awaited',
+    'phase_misused',
+    'work_after_answer',
+    'call_not_awaited',
+    'statement_not_awaited',
+  ],
 };
 
 /** Gathers findings by their causes. */
@@ -28,7 +35,7 @@ export class Problems {
   private readonly causes = new Map<string, Cause>();
 
   add(findings: readonly Finding[], disturbance: string): void {
-    for (const { code, subject, message, evidence, place } of findings) {
+    for (const { code, subject, message, evidence, place, around } of findings) {
       const id = `${code} ${subject}`;
       let cause = this.causes.get(id);
       if (!cause) {
@@ -36,6 +43,7 @@ export class Problems {
         this.causes.set(id, cause);
       }
       if (cause.lines.length === 0) cause.lines = userLines(place);
+      if (cause.lines.length === 0) cause.lines = userLines(around);
       if (evidence !== undefined) cause.evidence.add(evidence);
       if (!cause.at.includes(disturbance)) cause.at.push(disturbance);
     }

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { Attempt } from '../../keys/attempt.js';
-import { requestContext } from '../../phases/request-context.js';
+import { requestContext, type RequestContext } from '../../phases/request-context.js';
 import { describeWrite, isWrite } from '../../phases/sql-writes.js';
 import { here, type Place } from '../verdict/user-line.js';
 import { whereIs, type Where } from './place.js';
@@ -26,6 +26,8 @@ export interface Statement {
 export interface StatementObserver {
   beforeStatement(statement: Statement): void;
   afterStatement(statement: Statement): void;
+  /** The library sends a statement on the same connection, although this one has not ended. */
+  overtaken(statement: Statement): void;
 }
 
 type Query = (this: ClientBase, ...args: unknown[]) => unknown;
@@ -63,7 +65,11 @@ function prototypesOf(dataSources: readonly DataSource[]): Set<{ query: Query }>
 function hook(prototype: { query: Query }, observer: StatementObserver): () => void {
   const original = prototype.query;
   const hooked: Query = function (...args) {
-    const statement = describe(this, args);
+    const context = requestContext.current;
+    const statement = context && describe(context, this, args);
+    if (context && whereIs(context) === 'library') {
+      for (const earlier of underWay.get(this) ?? []) observer.overtaken(earlier);
+    }
     return statement ? send(this, original, args, statement, observer) : original.apply(this, args);
   };
   prototype.query = hooked;
@@ -72,9 +78,14 @@ function hook(prototype: { query: Query }, observer: StatementObserver): () => v
   };
 }
 
-function describe(client: ClientBase, [query]: unknown[]): Statement | undefined {
-  const context = requestContext.current;
-  if (!context) return undefined;
+/** Statements of the user's on each connection that have not ended. */
+const underWay = new WeakMap<ClientBase, Set<Statement>>();
+
+function describe(
+  context: RequestContext,
+  client: ClientBase,
+  [query]: unknown[],
+): Statement | undefined {
   const where = whereIs(context);
   const text = typeof query === 'string' ? query : (query as { text?: string } | undefined)?.text;
   if (where === 'library' || text === undefined) return undefined;
@@ -114,18 +125,23 @@ function send(
     return undefined;
   }
   if (submittable) return original.apply(client, args);
+  const others = underWay.get(client) ?? new Set();
+  underWay.set(client, others.add(statement));
   if (callback) {
     const told: Callback = (error, result) => {
+      others.delete(statement);
       const ended = error ? { error } : tellEnd(observer, statement);
       callback(ended?.error, result);
     };
     return original.apply(client, [...args.slice(0, -1), told]);
   }
   const running = original.apply(client, args) as Promise<unknown> | undefined;
-  return running?.then((result) => {
-    observer.afterStatement(statement);
-    return result;
-  });
+  return running
+    ?.finally(() => others.delete(statement))
+    .then((result) => {
+      observer.afterStatement(statement);
+      return result;
+    });
 }
 
 function tellEnd(

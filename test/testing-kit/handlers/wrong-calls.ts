@@ -118,6 +118,18 @@ export class WrongCalls {
     return { id: charge?.id ?? 'none' };
   }
 
+  @Post('not-awaited')
+  @Idempotent({ phased: true })
+  async notAwaited() {
+    return this.phase.foreign('mail_sent', {
+      ...REPEAT,
+      call: async ({ idempotencyKey }) => {
+        void this.provider.charge({ mail: true }, idempotencyKey);
+        return { sent: true };
+      },
+    });
+  }
+
   @Post('by-node-http')
   @Idempotent({ onAbandoned: 'resume' })
   async byNodeHttp() {
@@ -207,6 +219,13 @@ export const wrongCalls: HandlerCase[] = [
     path: at('swallowed'),
     code: 'error_swallowed',
     message: /the handler went on and answered 201/,
+  },
+  {
+    name: 'a call that is not awaited',
+    path: at('not-awaited'),
+    code: 'call_not_awaited',
+    message: /before POST .* had answered/,
+    line: /provider\.ts/,
   },
   {
     name: 'a call by node:http outside any phase',

@@ -78,6 +78,15 @@ export class WrongWrites {
     return order;
   }
 
+  @Post('not-awaited')
+  @Idempotent({ phased: true })
+  async notAwaited() {
+    return this.phase.local('order_created', async (tx) => {
+      void tx.query(`INSERT INTO logs (text) VALUES ('ordered')`);
+      return { done: true };
+    });
+  }
+
   @Post('message-outside')
   @Idempotent({ onAbandoned: 'resume' })
   async messageOutside() {
@@ -129,6 +138,12 @@ export const wrongWrites: HandlerCase[] = [
     name: 'a write after the answer',
     path: at('after-the-answer'),
     code: 'work_after_answer',
+    message: /INSERT INTO logs/,
+  },
+  {
+    name: 'a statement of a phase that is not awaited',
+    path: at('not-awaited'),
+    code: 'statement_not_awaited',
     message: /INSERT INTO logs/,
   },
   {

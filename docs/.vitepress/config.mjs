@@ -75,6 +75,7 @@ export default defineConfig({
           item('Health', 'guides/health'),
           item('Observability', 'guides/observability'),
           item('Testing', 'guides/testing'),
+          item('Is my endpoint crash-safe?', 'guides/crash-safety'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),
           item('Migrating', 'guides/migrating'),
           item('Swagger', 'guides/swagger'),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Maintenance } from '../../background/maintenance.js';
-import type { CrashSafetyOptions, CrashSafetyRequest, Counts } from '../crash-safety.options.js';
+import type { CrashSafetyOptions, CrashSafetyRequest } from '../crash-safety.options.js';
 import type { KitAnswer } from '../crash-safety.report.js';
 import type { KitClient } from '../kit-client.js';
 import type { World } from '../world/world.js';
@@ -9,7 +9,7 @@ import type { Director } from './director.js';
 import { nameOf, type Disturbance } from './disturbance.js';
 import type { Hold } from './hold.js';
 import type { KeyClockStore, KeyState } from './key-clock-store.js';
-import { changeOf } from './observed-counts.js';
+import { changeOf, numbersOf } from './observed-counts.js';
 import { RunRecord } from './run-record.js';
 import type { RunResult } from './run-result.js';
 
@@ -88,8 +88,8 @@ export class RunPerformer {
     return { changes, observed: changeOf(before, await this.observe()) };
   }
 
-  private async observe(): Promise<Counts> {
-    return (await this.tools.options.observe?.()) ?? {};
+  private async observe(): Promise<Record<string, number>> {
+    return numbersOf((await this.tools.options.observe?.()) ?? {});
   }
 }
 

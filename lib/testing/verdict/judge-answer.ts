@@ -51,6 +51,8 @@ function judgeBytes(
   if (disturbance.kind !== 'crash' || disturbance.at.name !== 'recording:before') return [];
   const dead = record.held.get(1)?.answer;
   if (!dead?.body || !replay || judgedByUser || dead.body.equals(replay.body)) return [];
+  // An answer that is not final may well be followed by another one.
+  if (dead.status !== replay.status) return [];
   const { contentType } = replay;
   const before = readJson({ body: dead.body, contentType }, ignored);
   const after = readJson({ body: replay.body, contentType }, ignored);

@@ -39,6 +39,7 @@ export class Director implements StatementObserver, CallObserver {
   private hold = new Hold();
   private readonly dead = new Set<string>();
   private readonly undo: (() => void)[];
+  delivering = false;
 
   constructor(
     dataSources: readonly DataSource[],
@@ -57,6 +58,11 @@ export class Director implements StatementObserver, CallObserver {
           record.phasePlaces.set(phase, here());
         }
       }),
+      ...(['outbox_failed', 'outbox_dead'] as const).map((name) =>
+        onIdempotencyEvent(name, ({ id, topic, error }) => {
+          if (this.delivering) this.record?.deliveryErrors.push({ id, topic, error });
+        }),
+      ),
       ...(['phase_finished', 'phase_failed'] as const).map((name) =>
         onIdempotencyEvent(name, ({ id, phase, attempt = 1, outcome }) => {
           const { record } = this;

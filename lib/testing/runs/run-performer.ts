@@ -4,6 +4,7 @@ import type { Maintenance } from '../../background/maintenance.js';
 import type { CrashSafetyOptions, CrashSafetyRequest } from '../crash-safety.options.js';
 import type { KitAnswer } from '../crash-safety.report.js';
 import type { KitClient } from '../kit-client.js';
+import type { OutgoingCall } from '../world/outgoing-call.js';
 import type { World } from '../world/world.js';
 import type { Director } from './director.js';
 import { nameOf, type Disturbance } from './disturbance.js';
@@ -11,7 +12,7 @@ import type { Hold } from './hold.js';
 import type { KeyClockStore, KeyState } from './key-clock-store.js';
 import { changeOf, numbersOf } from './observed-counts.js';
 import { RunRecord } from './run-record.js';
-import type { RunResult } from './run-result.js';
+import type { Redelivery, RunResult } from './run-result.js';
 
 /** Longer than most systems remember an idempotency key. */
 const A_DAY_LATER = 25;
@@ -75,17 +76,27 @@ export class RunPerformer {
   }
 
   /** Each message of the run once, and once again, as after a worker's death. */
-  private async redeliver(record: RunRecord) {
-    const { world, maintenance } = this.tools;
-    const messages = world.messages;
-    await maintenance.runOnce('outbox');
-    await world.changes(record);
+  private async redeliver(record: RunRecord): Promise<Redelivery> {
+    const { world } = this.tools;
+    const { messages } = world;
+    const first = await this.deliver(record);
     const before = await this.observe();
     for (const message of messages) await world.redeliver(message);
     await world.forget();
-    await maintenance.runOnce('outbox');
+    const second = await this.deliver(record);
     const changes = await world.changes(record);
-    return { changes, observed: changeOf(before, await this.observe()) };
+    const observed = changeOf(before, await this.observe());
+    const ids = messages.map(({ id }) => String(id));
+    return { messages: ids, changes, observed, calls: { first, second } };
+  }
+
+  /** @returns the calls that were made for it */
+  private async deliver(record: RunRecord): Promise<OutgoingCall[]> {
+    const { director, maintenance } = this.tools;
+    const before = record.calls.length;
+    director.delivering = true;
+    await maintenance.runOnce('outbox').finally(() => (director.delivering = false));
+    return record.calls.slice(before);
   }
 
   private async observe(): Promise<Record<string, number>> {

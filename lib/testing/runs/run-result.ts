@@ -1,5 +1,6 @@
 import type { KitAnswer } from '../crash-safety.report.js';
 import type { Change } from '../world/changes.js';
+import type { OutgoingCall } from '../world/outgoing-call.js';
 import type { Disturbance } from './disturbance.js';
 import type { RunRecord } from './run-record.js';
 
@@ -26,6 +27,16 @@ export interface RunResult {
   /** By the name that `observe` gives it: how it changed. */
   observed: Record<string, number>;
   /** What changed when each message was delivered a second time. */
-  redelivered: { changes: Change[]; observed: Record<string, number> } | undefined;
+  redelivered: Redelivery | undefined;
   duration: number;
+}
+
+/** What the second delivery of each message did. */
+export interface Redelivery {
+  /** The ids of the messages. */
+  messages: string[];
+  changes: Change[];
+  observed: Record<string, number>;
+  /** The calls of the first delivery, and those of the second one. */
+  calls: { first: OutgoingCall[]; second: OutgoingCall[] };
 }

@@ -60,6 +60,8 @@ export const CURES = {
     'Await everything that the handler starts. For work that may come later, add a message to the outbox in a phase.',
   observed_differs:
     'Something that `observe` counts happened twice, or not at all. Pass effect.idempotencyKey on, and make each effect a phase.',
+  delivery_failed:
+    'Make the handler of the message work in the test: what it needs has to be reachable, or replaced by something that is.',
   delivery_differs:
     'A message may be delivered twice. Pass its id to the other system as the key, or note in your own transaction that it was handled.',
   after_each_failed: 'Your own check failed; its message says why.',

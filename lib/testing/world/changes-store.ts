@@ -101,7 +101,8 @@ export class ChangesStore {
   async redeliver(outbox: string, message: Record<string, unknown>): Promise<void> {
     await this.dataSource.query(
       `INSERT INTO ${outbox} OVERRIDING USER VALUE
-       SELECT (json_populate_record(NULL::${outbox}, $1)).*`,
+       SELECT (json_populate_record(NULL::${outbox}, $1)).*
+       ON CONFLICT DO NOTHING`,
       [JSON.stringify(message)],
     );
   }

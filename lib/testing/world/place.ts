@@ -12,6 +12,8 @@ export type Where =
   | 'unprotected'
   /** The handler is through. */
   | 'after_answer'
+  /** A handler of the outbox, which is no part of a request. */
+  | 'delivery'
   /** The library, or a reconciler that it asks. */
   | 'library';
 

@@ -6,8 +6,7 @@ import type { OperatorPageOptions } from './operator/page/page.options.js';
 import type { OutboxOptions } from './outbox/outbox.options.js';
 import type { GuardMode } from './phases/usage-guard.js';
 import type { Duration } from './policy/duration.js';
-import type { IdempotencyPolicy } from './policy/policy.js';
-import type { ScopeOption } from './policy/policy.js';
+import type { IdempotencyPolicy, ScopeOption } from './policy/policy.js';
 import type { DescribeScope } from './telemetry/key-labels.js';
 
 export interface IdempotencyModuleOptions extends IdempotencyPolicy {

@@ -2,8 +2,7 @@ import { inspect } from 'node:util';
 import { resolveMaintenance, type MaintenanceSettings } from './background/maintenance.settings.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
-import type { IdempotencyPolicy } from './policy/policy.js';
-import type { ScopeOption } from './policy/policy.js';
+import type { IdempotencyPolicy, ScopeOption } from './policy/policy.js';
 import type { DescribeScope } from './telemetry/key-labels.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
 import {

@@ -77,6 +77,7 @@ export default defineConfig({
           item('Observability', 'guides/observability'),
           item('Coverage', 'guides/coverage'),
           item('Testing', 'guides/testing'),
+          item('Is my endpoint crash-safe?', 'guides/crash-safety'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),
           item('Migrating', 'guides/migrating'),
           item('Swagger', 'guides/swagger'),

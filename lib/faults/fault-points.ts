@@ -1,3 +1,4 @@
+import { IntrinsicException } from '@nestjs/common';
 import { debug } from '../telemetry/debug-log.js';
 
 /**
@@ -27,7 +28,18 @@ export interface FaultPoint {
   effectKey?: string | undefined;
   /** The key's row. */
   keyId: string;
+  /** As the client sent it. */
+  key: string;
   attempt: number;
+  /** Of `recording:before`: what will be sent once it is on record, and what the handler threw. */
+  answer?: HeldAnswer | undefined;
+  error?: unknown;
+}
+
+/** An answer that is held back until its outcome is on record. */
+export interface HeldAnswer {
+  status: number;
+  body?: Buffer | undefined;
 }
 
 type Observer = (point: FaultPoint) => void | Promise<void>;
@@ -50,7 +62,9 @@ export function observeFaultPoints(observe: Observer): () => void {
 /** An attempt that can simulate the death of its process. */
 interface Mortal {
   id: string;
+  key: string;
   number: number;
+  error: unknown;
   loseLease(silently: boolean): void;
 }
 
@@ -58,10 +72,11 @@ export function faultPoint(
   step: FaultStep,
   attempt: Mortal,
   phase?: { name: string; effectKey?: string },
+  answer?: HeldAnswer,
 ): void | Promise<void> {
   if (debug.enabled)
     debug('key %s: attempt %d at %s', attempt.id, attempt.number, pointName(step, phase));
-  if (observer) return report(observer, step, attempt, phase);
+  if (observer) return report(observer, step, attempt, phase, answer);
 }
 
 async function report(
@@ -69,6 +84,7 @@ async function report(
   step: FaultStep,
   attempt: Mortal,
   phase: { name: string; effectKey?: string } | undefined,
+  answer: HeldAnswer | undefined,
 ): Promise<void> {
   try {
     await observe({
@@ -77,7 +93,9 @@ async function report(
       phase: phase?.name,
       effectKey: phase?.effectKey,
       keyId: attempt.id,
+      key: attempt.key,
       attempt: attempt.number,
+      ...(answer && { answer, error: attempt.error }),
     });
   } catch (error) {
     // A dead process sends no heartbeats.
@@ -93,12 +111,33 @@ function pointName(step: FaultStep, phase: { name: string } | undefined): string
 /**
  * Thrown by an observer to simulate a crash without ending the process:
  * transactions roll back, and the attempt does nothing more, as if its process
- * were dead.
+ * were dead. Nest does not log it.
  */
-export class SimulatedCrash extends Error {
+export class SimulatedCrash extends IntrinsicException {
+  private end!: (error: SimulatedCrash) => void;
+  /** Never settles, unless the crash is unwound. */
+  readonly silence = new Promise<never>((_, reject) => (this.end = reject));
+
   constructor(readonly point: string) {
     super(`Simulated crash at ${point}`);
     this.name = 'SimulatedCrash';
+    this.silence.catch(() => undefined);
+  }
+
+  /**
+   * Lets the code that waits for the dead attempt go on with an error after all.
+   * A real crash frees what it held in memory; here only its own `finally` can.
+   */
+  unwind(): void {
+    this.end(this);
+  }
+}
+
+/** Thrown by an observer at `after_call`: the call took effect, and its caller hears of an error only. */
+export class SimulatedFailure extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SimulatedFailure';
   }
 }
 
@@ -113,5 +152,15 @@ export function mortal<T>(work: () => Promise<T>): Promise<T> {
 
 /** Nothing more happens after a simulated crash; undefined for any other error. */
 export function playDead(error: unknown): Promise<never> | undefined {
-  return error instanceof SimulatedCrash ? new Promise<never>(() => undefined) : undefined;
+  return crashIn(error)?.silence;
+}
+
+/** Drivers and clients wrap what a statement or a call fails with. */
+export function crashIn(error: unknown): SimulatedCrash | undefined {
+  let at = error as { driverError?: unknown; cause?: unknown } | undefined;
+  for (let depth = 0; typeof at === 'object' && at !== null && depth < 5; depth++) {
+    if (at instanceof SimulatedCrash) return at;
+    at = (at.driverError ?? at.cause) as typeof at;
+  }
+  return undefined;
 }

@@ -61,7 +61,7 @@ export class Recorder {
         return recordedAs(attempt, { ...pending, expiresAt: null });
       }
       const outcome = outcomeOf(attempt, observed, this.pickHeaders);
-      await faultPoint('recording:before', attempt);
+      await faultPoint('recording:before', attempt, undefined, observed);
       const row = await this.finish(attempt, outcome);
       await faultPoint('recording:after', attempt);
       if (!row) throw this.lost(attempt);

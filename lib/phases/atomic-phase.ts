@@ -91,7 +91,7 @@ export class AtomicPhase {
    */
   unprotected<T>(work: () => T): T {
     const context = requestContext.current;
-    return context ? unguarded(context, work) : work();
+    return context ? unguarded({ ...context, unprotected: true }, work) : work();
   }
 
   /** The key and the attempt that the calling code works for, if there is one. */

@@ -63,6 +63,7 @@ function mistakeOf({ phase }: RequestContext, method: string, host: string): Mis
   const sent = `sent a ${method} request to ${host}`;
   if (phase?.queryRunner) {
     return {
+      code: 'call_in_transaction',
       name: `in transaction ${host}`,
       message:
         `${sent} inside the transaction of phase "${phase.name}". A rollback does not take it back, and a retried transaction sends it again. ` +
@@ -75,6 +76,7 @@ function mistakeOf({ phase }: RequestContext, method: string, host: string): Mis
     phase.requests += 1;
     if (phase.requests === 1) return undefined;
     return {
+      code: 'second_call_in_phase',
       name: `second call ${host}`,
       message:
         `${sent} as number ${phase.requests} in the call of foreign phase "${phase.name}". If the process dies between two of them, nobody knows which took effect. ` +
@@ -84,6 +86,7 @@ function mistakeOf({ phase }: RequestContext, method: string, host: string): Mis
   }
   if (isSafe(method)) return undefined;
   return {
+    code: 'call_outside_phase',
     name: `outside ${host}`,
     message:
       `${sent} outside any phase. After a crash, a resume sends it again, or never. ` +

@@ -4,7 +4,7 @@ import { isNotExecuted } from '../client/effect.js';
 import { errorLine } from '../telemetry/error-line.js';
 import { publish } from '../telemetry/publish.js';
 import { inSpan, type SpanStart } from '../telemetry/tracing.js';
-import { faultPoint, type FaultStep } from '../faults/fault-points.js';
+import { faultPoint, SimulatedFailure, type FaultStep } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
   isConnectionLoss,
@@ -34,6 +34,9 @@ export interface ForeignRunTools {
   /** For a call that no earlier attempt has begun. @default a random one */
   newEffectKey?: (place: PhasePlace) => string;
 }
+
+/** How a call ended for its caller. */
+type CallEnd<R> = { result: R } | { error: unknown };
 
 /**
  * One foreign phase in one attempt: intent, call, outcome. Nothing foreign
@@ -76,8 +79,7 @@ export class ForeignRun<R, T> {
       }
     }
     await this.intend();
-    const ended = await this.call();
-    await this.reach('after_call');
+    const ended = await this.called(await this.call());
     const known = 'error' in ended ? await this.assess(ended.error) : ended;
     return this.record(known.result);
   }
@@ -145,7 +147,7 @@ export class ForeignRun<R, T> {
     this.startedAt = intended.startedAt ?? undefined;
   }
 
-  private async call(): Promise<{ result: R } | { error: unknown }> {
+  private async call(): Promise<CallEnd<R>> {
     const { attempt, name, journal } = this.place;
     const scope: RunningPhase = { journal, name, kind: 'foreign', requests: 0 };
     const effect = {
@@ -169,6 +171,17 @@ export class ForeignRun<R, T> {
   /** What a client of this package is told that is called in this phase. */
   private shownEffect({ idempotencyKey: key, attempt, signal }: ForeignEffect) {
     return { key, attempt, signal, inDoubt: !this.isFresh() };
+  }
+
+  /** A test may have the outcome of a call get lost on its way. */
+  private async called(ended: CallEnd<R>): Promise<CallEnd<R>> {
+    try {
+      await this.reach('after_call');
+      return ended;
+    } catch (error) {
+      if (error instanceof SimulatedFailure) return { error };
+      throw error;
+    }
   }
 
   private describeCall(): SpanStart {

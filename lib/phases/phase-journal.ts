@@ -1,5 +1,6 @@
 import { PhaseStoppedError, PhaseUsageError, type StopReason } from '../policy/phase-errors.js';
 import type { Attempt } from '../keys/attempt.js';
+import { noticeMisuse } from '../telemetry/misuse.js';
 import { errorLine } from '../telemetry/error-line.js';
 import type { OfPhase, PhaseOutcome } from '../telemetry/events.js';
 import { publish } from '../telemetry/publish.js';
@@ -98,6 +99,12 @@ export class PhaseJournal {
    */
   close(): Promise<void> | undefined {
     this.over = true;
+    if (this.active !== undefined) {
+      noticeMisuse({
+        code: 'phase_not_awaited',
+        message: `Phase "${this.active}" was still running when the handler had returned. Its error would reach nobody, and nothing after it can rely on it: await it.`,
+      });
+    }
     return this.running;
   }
 

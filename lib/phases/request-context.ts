@@ -34,6 +34,8 @@ export interface RequestContext extends Surroundings {
    * has declared harmless.
    */
   unguarded?: boolean;
+  /** The application has declared it harmless: it may be missing or happen again. */
+  unprotected?: boolean;
   /** The phase that the code is part of, if any. */
   phase?: RunningPhase | undefined;
 }

@@ -39,7 +39,10 @@ export const runningPhase = {
   /** Inside an idempotent handler. */
   run<T>(phase: RunningPhase, work: () => T): T {
     if (phase.queryRunner) runners.add(phase.queryRunner);
-    return requestContext.run({ ...requestContext.current!, phase, unguarded: false }, work);
+    return requestContext.run(
+      { ...requestContext.current!, phase, unguarded: false, unprotected: false },
+      work,
+    );
   },
 
   /** Inside the call of a foreign phase. A client can find its effect until the call has ended. */

@@ -42,6 +42,7 @@ export class StrayWriteGuard implements EntitySubscriberInterface {
 function mistakeOf({ phase }: RequestContext, write: string): Mistake {
   if (phase?.queryRunner) {
     return {
+      code: 'write_past_transaction',
       name: `${write} past ${phase.name}`,
       message:
         `wrote to the database past the transaction of phase "${phase.name}" (${write}). The write stays even if the phase rolls back, and happens again when it is retried. ` +
@@ -52,6 +53,7 @@ function mistakeOf({ phase }: RequestContext, write: string): Mistake {
   }
   if (phase) {
     return {
+      code: 'write_in_call',
       name: `${write} in the call of ${phase.name}`,
       message:
         `wrote to the database in the call of foreign phase "${phase.name}" (${write}). The write stays whatever becomes of the call, and happens again when it is repeated. ` +
@@ -60,6 +62,7 @@ function mistakeOf({ phase }: RequestContext, write: string): Mistake {
     };
   }
   return {
+    code: 'write_outside_phase',
     name: `${write} outside`,
     message:
       `wrote to the database outside any phase (${write}). After a crash nobody knows whether it happened: a resume makes it again, or never. ` +

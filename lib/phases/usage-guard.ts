@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { isMisuseWatched, noticeMisuse, type MisuseCode } from '../telemetry/misuse.js';
 import { ReportedOnce } from '../telemetry/reported-once.js';
 import { requestContext, type RequestContext } from './request-context.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
@@ -7,6 +8,7 @@ import { PhaseUsageError } from '../policy/phase-errors.js';
 export type GuardMode = 'ignore' | 'warn' | 'throw';
 
 export interface Mistake {
+  code: MisuseCode;
   /** There is one warning for each of these; it does not include what differs between requests. */
   name: string;
   message: string;
@@ -25,20 +27,23 @@ export class UsageGuard {
   get watched(): RequestContext | undefined {
     const context = requestContext.current;
     if (!context || context.guard !== this || context.unguarded) return undefined;
-    return context.phased || this.mode !== 'ignore' ? context : undefined;
+    return context.phased || this.mode !== 'ignore' || isMisuseWatched() ? context : undefined;
   }
 
   /** The error to throw: in mode `'throw'`, and for an unprotected effect on a phased route. */
   report(context: RequestContext, mistake: Mistake): PhaseUsageError | undefined {
     const { route, phased, journal } = context;
     const message = `${route} ${mistake.message}`;
+    const { code } = mistake;
     // Timers and connections keep the context of a handler that has long ended.
     if (phased && mistake.unprotected && !journal.closed) {
       return new PhaseUsageError(
         `${message} What is phased is run again from its top after a crash, so there this is an error in every environment.`,
+        { code },
       );
     }
-    if (this.mode === 'throw') return new PhaseUsageError(message);
+    if (this.mode === 'throw') return new PhaseUsageError(message, { code });
+    noticeMisuse({ code, message });
     if (this.mode === 'warn') this.warnOnce(`${route} ${mistake.name}`, message);
     return undefined;
   }

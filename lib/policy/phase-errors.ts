@@ -1,8 +1,12 @@
+import { noticeMisuse, type MisuseCode } from '../telemetry/misuse.js';
+
 /** `AtomicPhase` was used in a way that could not be resumed. The message says what to change. */
 export class PhaseUsageError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: ErrorOptions & { code?: MisuseCode }) {
     super(message, options);
     this.name = 'PhaseUsageError';
+    // Whoever catches it, the testing kit hears of it.
+    noticeMisuse({ code: options?.code ?? 'phase_misused', message });
   }
 }
 

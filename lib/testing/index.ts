@@ -1,5 +1,5 @@
 /**
- * The testing kit: kills an endpoint at every point and checks what retries make of it.
+ * The testing kit: breaks an endpoint at every point and checks what retries make of it.
  *
  * @module nestjs-atomic-idempotency/testing
  */
@@ -7,17 +7,30 @@
 import '../copies.js';
 export { verifyCrashSafety } from './verify-crash-safety.js';
 export type {
+  Counts,
   CrashSafetyOptions,
-  CrashSafetyReport,
+  CrashSafetyProgress,
   CrashSafetyRequest,
-  CrashSafetyRun,
-} from './crash-safety.js';
+  IgnoreOptions,
+  RequestSource,
+} from './crash-safety.options.js';
+export {
+  CrashSafetyError,
+  type CrashSafetyProblem,
+  type CrashSafetyReport,
+  type CrashSafetyRun,
+  type KitAnswer,
+  type OutgoingTally,
+  type TableTally,
+} from './crash-safety.report.js';
+export type { ProblemCode as CrashSafetyProblemCode } from './verdict/cures.js';
 export {
   FAULT_STEPS,
   observeFaultPoints,
   SimulatedCrash,
   type FaultPoint,
   type FaultStep,
+  type HeldAnswer,
 } from '../faults/fault-points.js';
 export { FakeAtomicPhase, type FakeAtomicPhaseOptions } from './fakes/fake-atomic-phase.js';
 export { FakePhaseError, type FakeFailure } from './fakes/fake-failures.js';

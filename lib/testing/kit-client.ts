@@ -1,14 +1,14 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import type { INestApplication } from '@nestjs/common';
-import type { CrashSafetyRequest, KitAnswer } from './crash-safety.js';
+import type { CrashSafetyRequest } from './crash-safety.options.js';
+import type { KitAnswer } from './crash-safety.report.js';
 
-/** What the kit reads off one answer. */
-export interface KitResponse extends KitAnswer {
-  /** The answer is on record: this one and all later ones are the same. */
-  final: boolean;
-  unknown: boolean;
-}
-
-/** Sends the user's request to the application over HTTP, as its clients do. */
+/**
+ * Sends the user's request to the application over HTTP, as its clients do. Each
+ * on a connection of its own: one that is kept alive may be closed by the server
+ * at any time, which would look like a crash.
+ */
 export class KitClient {
   private constructor(
     private readonly url: string,
@@ -21,29 +21,30 @@ export class KitClient {
     return new KitClient(await app.getUrl(), header);
   }
 
-  async send(request: CrashSafetyRequest, key: string, signal?: AbortSignal): Promise<KitResponse> {
+  async send(request: CrashSafetyRequest, key: string, signal: AbortSignal): Promise<KitAnswer> {
     const { body, path, method = 'POST' } = request;
     const raw = typeof body === 'string' || body instanceof Uint8Array;
-    const response = await fetch(new URL(path, this.url), {
-      method,
-      headers: {
-        ...(body !== undefined && !raw && { 'content-type': 'application/json' }),
-        ...request.headers,
-        [this.header]: key,
-      },
-      redirect: 'manual',
-      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
-      ...(signal && { signal }),
+    const bytes = body === undefined ? undefined : Buffer.from(raw ? body : JSON.stringify(body));
+    const url = new URL(path, this.url);
+    const headers = {
+      ...(body !== undefined && !raw && { 'content-type': 'application/json' }),
+      ...(bytes && { 'content-length': bytes.length }),
+      ...request.headers,
+      [this.header]: key,
+    };
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      // A certificate of a test is nobody's but its own.
+      send(url, { method, headers, signal, agent: false, rejectUnauthorized: false }, resolve)
+        .on('error', reject)
+        .end(bytes);
     });
-    const bytes = Buffer.from(await response.arrayBuffer());
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
     return {
-      status: response.status,
-      contentType: response.headers.get('content-type'),
-      body: bytes,
-      final:
-        response.headers.has('idempotency-key-expires') ||
-        response.headers.has('idempotent-replayed'),
-      unknown: response.status === 409 && bytes.includes('"outcome_unknown"'),
+      status: response.statusCode!,
+      contentType: response.headers['content-type'] ?? null,
+      body: Buffer.concat(chunks),
     };
   }
 }

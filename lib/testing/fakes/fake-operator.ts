@@ -31,9 +31,9 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
     super(
       {} as ResolutionStore,
       {
-        seeKey: async () => undefined,
-        seeEffect: async () => undefined,
-      } as unknown as ResolutionQueries,
+        key: async () => undefined,
+        effect: async () => undefined,
+      } satisfies Pick<ResolutionQueries, 'key' | 'effect'> as unknown as ResolutionQueries,
       {
         find: async () => ({ keys: [], next: undefined }),
         inspect: async () => undefined,

@@ -91,6 +91,8 @@ describe('the pages of concepts', () => {
   });
 
   it('have each step at which a process can die', () => {
-    expect(firstCells('guides/testing.md', 'step').toSorted()).toEqual([...FAULT_STEPS].toSorted());
+    expect(firstCells('guides/crash-safety.md', 'step').toSorted()).toEqual(
+      [...FAULT_STEPS].toSorted(),
+    );
   });
 });

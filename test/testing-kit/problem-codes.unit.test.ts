@@ -8,7 +8,8 @@ describe('The guide to crash safety', () => {
   it('has a section for each code, and for nothing else', () => {
     const [, problems = ''] = guide.split('## What it says');
     const sections = [...problems.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading);
-    expect(sections.toSorted()).toEqual(Object.keys(CURES).toSorted());
+    expect(new Set(sections)).toEqual(new Set(Object.keys(CURES)));
+    expect(sections).toHaveLength(Object.keys(CURES).length);
   });
 
   it.each(Object.keys(CURES) as ProblemCode[])('is where %s leads to', (code) => {

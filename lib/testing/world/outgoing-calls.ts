@@ -35,8 +35,6 @@ const CREATED = ['http.client.request.created', 'undici:request:create'] as cons
 /** Where undici tells which connection a request goes over. */
 const SENDING = 'undici:client:sendHeaders';
 
-/** The first bytes of a connection to PostgreSQL: a version, or a request for TLS or cancellation. */
-const POSTGRES = /^....(?:\x00\x03\x00|\x04\xd2\x16)/s;
 const HTTP = /^[A-Z]+ \S+ HTTP\/1/;
 
 /**
@@ -116,14 +114,20 @@ function rawTap(call: OutgoingCall, observer: CallObserver) {
   return {
     wrote(bytes: Buffer): void {
       if (counted === undefined) {
-        const first = bytes.toString('latin1');
-        counted = !POSTGRES.test(first) && !HTTP.test(first);
+        counted = !isPostgres(bytes) && !HTTP.test(bytes.toString('latin1'));
         if (counted) observer.beforeCall(call);
       }
       if (counted) call.add(bytes);
     },
     answered: () => undefined,
   };
+}
+
+/** A connection to PostgreSQL begins with version 3 of its protocol, or asks for TLS, GSS or a cancellation. */
+function isPostgres(bytes: Buffer): boolean {
+  if (bytes.length < 8) return false;
+  const version = bytes.readUInt16BE(4);
+  return version === 3 || version === 1234;
 }
 
 function callOf(

@@ -46,7 +46,7 @@ export class TableBaseline {
   describe({ table, op, leaves }: Change): string {
     const values = [...leaves]
       .filter(([path]) => !this.isVarying(table, op, path))
-      .map(([path, values]) => `${path} ${[...values].join(' ')}`);
+      .map(([path, texts]) => `${path} ${[...texts].join(' ')}`);
     return values.slice(0, 4).join(', ');
   }
 

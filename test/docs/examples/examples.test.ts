@@ -110,7 +110,7 @@ forEachPlatform('The examples of the docs', (platform) => {
     const { runs } = await verifyCrashSafety(
       server.app,
       { path: '/rockets', headers, body },
-      { unknown: 'fail' },
+      { unknown: 'fail', observe: () => ({ charges: payments.charges.size }) },
     );
     expect(runs.length).toBeGreaterThan(8);
     expect(payments.charges.size).toBe(runs.length);
@@ -174,6 +174,8 @@ forEachPlatform('The examples of the docs', (platform) => {
   it('verifies their crash safety', async () => {
     const table = await checkoutSurvivesCrashes(server.app);
     expect(table).toContain('charge_created:after_call');
-    expect(table).not.toContain('unknown');
+    // Only where the provider has forgotten the key.
+    const unknown = table.split('\n').filter((line) => line.includes('unknown'));
+    expect(unknown).toEqual([expect.stringContaining('retried 25 h later')]);
   });
 });

@@ -21,6 +21,7 @@ export class RocketsController {
     const charge = await this.phase.foreign('charge_created', {
       call: ({ idempotencyKey }) => this.payments.charge(amount, { idempotencyKey }),
       inDoubt: 'repeat', // this provider charges once per key
+      keyValidFor: '24h', // and remembers it for a day
     });
     return { order: order.id, charge: charge.chargeId };
   }

@@ -39,6 +39,8 @@ export class Director implements StatementObserver, CallObserver {
   private hold = new Hold();
   private readonly dead = new Set<string>();
   private readonly undo: (() => void)[];
+  /** Messages of the outbox are being delivered, by a run that is about them. */
+  delivering: 'undisturbed' | 'answers lost' | undefined;
 
   constructor(
     dataSources: readonly DataSource[],
@@ -90,6 +92,7 @@ export class Director implements StatementObserver, CallObserver {
   answered(call: OutgoingCall): Interference | undefined {
     const { record, disturbance } = this;
     const { attempt, phase, where } = call.by;
+    if (where === 'delivery') return this.answeredDelivery(call);
     if (!record || attempt?.key !== record.key || call.kind !== 'http') return undefined;
     const name = this.placeName(record, attempt, phase, 'after', call.to);
     record.addSpot({
@@ -111,6 +114,11 @@ export class Director implements StatementObserver, CallObserver {
       default:
         return undefined;
     }
+  }
+
+  private answeredDelivery({ kind, origin }: OutgoingCall): Interference | undefined {
+    const lost = this.delivering === 'answers lost' && kind === 'http';
+    return lost && !this.isIgnoredHost(origin) ? { lose: reset() } : undefined;
   }
 
   private async onPoint(point: FaultPoint): Promise<void> {

@@ -10,6 +10,7 @@ import { nameOf, type Disturbance } from './disturbance.js';
 import type { Hold } from './hold.js';
 import type { KeyClockStore, KeyState } from './key-clock-store.js';
 import { changeOf, numbersOf } from './observed-counts.js';
+import { Redelivery } from './redelivery.js';
 import { RunRecord } from './run-record.js';
 import type { RunResult } from './run-result.js';
 
@@ -37,7 +38,12 @@ export class RunPerformer {
   /** The run before, if its key came to no end. */
   private last: RunRecord | undefined;
 
-  constructor(private readonly tools: RunTools) {}
+  private readonly redelivery: Redelivery;
+
+  constructor(private readonly tools: RunTools) {
+    const { world, director, maintenance } = tools;
+    this.redelivery = new Redelivery(world, director, maintenance, () => this.observe());
+  }
 
   /** A worker that one run calls must not go on with the key of another. */
   async retire(): Promise<void> {
@@ -62,7 +68,7 @@ export class RunPerformer {
     const changes = await world.changes(record);
     const observed = changeOf(before, await this.observe());
     const redelivered =
-      disturbance.kind === 'redelivery' ? await this.redeliver(record) : undefined;
+      disturbance.kind === 'redelivery' ? await this.redelivery.of(record) : undefined;
     return {
       disturbance,
       record,
@@ -72,20 +78,6 @@ export class RunPerformer {
       redelivered,
       duration: performance.now() - startedAt,
     };
-  }
-
-  /** Each message of the run once, and once again, as after a worker's death. */
-  private async redeliver(record: RunRecord) {
-    const { world, maintenance } = this.tools;
-    const messages = world.messages;
-    await maintenance.runOnce('outbox');
-    await world.changes(record);
-    const before = await this.observe();
-    for (const message of messages) await world.redeliver(message);
-    await world.forget();
-    await maintenance.runOnce('outbox');
-    const changes = await world.changes(record);
-    return { changes, observed: changeOf(before, await this.observe()) };
   }
 
   private async observe(): Promise<Record<string, number>> {

@@ -1,6 +1,7 @@
 import type { KitAnswer } from '../crash-safety.report.js';
 import type { Change } from '../world/changes.js';
 import type { Disturbance } from './disturbance.js';
+import type { RedeliveryResult } from './redelivery.js';
 import type { RunRecord } from './run-record.js';
 
 /** One run, when it is over: what was seen, before anybody judges it. */
@@ -25,7 +26,7 @@ export interface RunResult {
   changes: Change[];
   /** By the name that `observe` gives it: how it changed. */
   observed: Record<string, number>;
-  /** What changed when each message was delivered a second time. */
-  redelivered: { changes: Change[]; observed: Record<string, number> } | undefined;
+  /** What became of its messages, in a run that is about them. */
+  redelivered: RedeliveryResult | undefined;
   duration: number;
 }

@@ -31,7 +31,7 @@ export const CURES = {
   statement_not_awaited:
     'Await the statement: its error would reach nobody, and whether it is part of the transaction is left to chance.',
   call_not_awaited:
-    'Await the call: the phase ends, and is recorded as finished, before anybody knows what became of it.',
+    'Await the call, and let its error through: else the phase, or the delivery of a message, is recorded as finished before anybody knows what became of the call.',
   unhandled_rejection:
     'Await the promise. In production, a rejection that nobody handles ends the process.',
   error_swallowed:
@@ -62,6 +62,8 @@ export const CURES = {
     'Something that `observe` counts happened twice, or not at all. Pass effect.idempotencyKey on, and make each effect a phase.',
   delivery_differs:
     'A message may be delivered twice. Pass its id to the other system as the key, or note in your own transaction that it was handled.',
+  delivery_failed:
+    'Make the delivery work here as it does in production: what its handler needs, and the system that it calls. A message that fails stays in the outbox.',
   after_each_failed: 'Your own check failed; its message says why.',
   not_reached:
     'The run did not come to this point again: its way depends on something that changes.',

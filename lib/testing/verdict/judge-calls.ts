@@ -93,7 +93,7 @@ function effectsOf(record: RunRecord): Map<string, Map<string, OutgoingCall[]>> 
   return effects;
 }
 
-const IGNORED: ReadonlySet<string> = new Set(['unprotected', 'library']);
+const IGNORED: ReadonlySet<string> = new Set(['unprotected', 'library', 'delivery']);
 
 /** The key under which the other system can tell that two calls are one. */
 function keyOf(call: OutgoingCall, record: RunRecord): string | undefined {
@@ -145,7 +145,7 @@ function difference(one: string, other: string): string {
 export function outgoingOf(record: RunRecord): OutgoingTally[] {
   const tallies = new Map<string, OutgoingTally>();
   for (const call of record.calls) {
-    if (!call.sent || call.by.where === 'library') continue;
+    if (!call.sent || call.by.where === 'library' || call.by.where === 'delivery') continue;
     const { phase } = call.by;
     const id = `${call.to} ${phase}`;
     const tally = tallies.get(id) ?? { to: call.to, phase, count: 0, effectKey: true };

@@ -37,7 +37,7 @@ export class Judge {
       ...judgeCalls(result, undisturbed),
       ...judgePhases(result, undisturbed),
       ...judgeObserved(result, undisturbed),
-      ...judgeDelivery(result, undisturbed.at(-1)!),
+      ...judgeDelivery(result),
       ...judgeReach(result),
     ];
     // Where a retry failed or a doubt was lost, another answer is what comes of it.

@@ -97,13 +97,18 @@ export class ChangesStore {
     );
   }
 
-  /** Puts a message back that has been delivered, as if its worker had died before it could note that. */
-  async redeliver(outbox: string, message: Record<string, unknown>): Promise<void> {
+  /** Puts a message back as it was, as if its worker had died before it could note what became of it. */
+  async putBack(outbox: string, message: Record<string, unknown>): Promise<void> {
+    await this.remove(outbox, message);
     await this.dataSource.query(
       `INSERT INTO ${outbox} OVERRIDING USER VALUE
        SELECT (json_populate_record(NULL::${outbox}, $1)).*`,
       [JSON.stringify(message)],
     );
+  }
+
+  async remove(outbox: string, { id }: Record<string, unknown>): Promise<void> {
+    await this.dataSource.query(`DELETE FROM ${outbox} WHERE id = $1`, [id]);
   }
 
   async close(): Promise<void> {

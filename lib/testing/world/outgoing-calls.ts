@@ -9,6 +9,8 @@ import { tapSocket, type Interference } from './socket-tap.js';
 
 /** What may happen to calls. */
 export interface CallObserver {
+  /** Set while messages are delivered: calls that no request makes are those of their handlers. */
+  readonly delivering: unknown;
   /** @returns an error that the call is to end with before anything is sent */
   beforeCall(call: OutgoingCall): Error | undefined;
   answered(call: OutgoingCall): Interference | undefined;
@@ -49,7 +51,7 @@ export function watchCalls(observer: CallObserver): () => void {
   const created = (message: unknown): void => {
     const { request } = message as { request: OutgoingRequest };
     if (request.method === 'CONNECT' || calls.has(request)) return;
-    const call = callOf('http', request.method ?? 'GET', originOf(request));
+    const call = callOf(observer, 'http', request.method ?? 'GET', originOf(request));
     if (!call) return;
     calls.set(request, call);
     const error = observer.beforeCall(call);
@@ -70,7 +72,7 @@ export function watchCalls(observer: CallObserver): () => void {
 
   const { connect } = Socket.prototype;
   const connected = function (this: Socket, ...args: Parameters<Socket['connect']>) {
-    const call = callOf('socket', undefined, addressOf(args));
+    const call = callOf(observer, 'socket', undefined, addressOf(args));
     const connecting = connect.apply(this, args);
     // After connect(), which puts Node's own write() back. Whatever turns out to be
     // HTTP or PostgreSQL is told of elsewhere, or is nobody's business.
@@ -131,17 +133,17 @@ function isPostgres(bytes: Buffer): boolean {
 }
 
 function callOf(
+  observer: CallObserver,
   kind: OutgoingCall['kind'],
   method: string | undefined,
   origin: string,
 ): OutgoingCall | undefined {
   const context = requestContext.current;
-  if (!context) return undefined;
-  const { phase, attempt } = context;
+  if (!context && !observer.delivering) return undefined;
   return new OutgoingCall(kind, method, origin, {
-    where: whereIs(context),
-    phase: phase?.name,
-    attempt,
+    where: context ? whereIs(context) : 'delivery',
+    phase: context?.phase?.name,
+    attempt: context?.attempt,
     place: here(),
   });
 }

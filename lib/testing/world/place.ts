@@ -12,6 +12,8 @@ export type Where =
   | 'unprotected'
   /** The handler is through. */
   | 'after_answer'
+  /** In a handler of the outbox, while the kit delivers messages. */
+  | 'delivery'
   /** The library, or a reconciler that it asks. */
   | 'library';
 

@@ -3,14 +3,14 @@ import { effectKeyMistakes } from './effect-keys.js';
 import { moveMistakes } from './moves.js';
 import { mutantOf, type Mutant } from './mutant.js';
 import { reachOf } from './reach.js';
-import { Sources } from './sources.js';
+import { Sources, type Fault } from './sources.js';
 import { transactionMistakes } from './transactions.js';
 
 export interface Mutants {
   /** Those that compile. */
   mutants: Mutant[];
   /** What the compiler refuses, and why. */
-  refused: { mutant: Mutant; fault: string }[];
+  refused: { mutant: Mutant; fault: Fault }[];
   /** The files that the app consists of, without extension. */
   files: string[];
 }

@@ -24,7 +24,9 @@ export async function loadMutant(
     await mkdir(join(folder, each), { recursive: true });
   }
   await Promise.all(
-    files.map((file) => copyFile(join(BUILD, 'sample-app', `${file}.js`), join(folder, `${file}.js`))),
+    files.map((file) =>
+      copyFile(join(BUILD, 'sample-app', `${file}.js`), join(folder, `${file}.js`)),
+    ),
   );
   if (mutant) {
     const { code } = await transform(mutant.text, { ...swcOptions, filename: mutant.file });

@@ -7,6 +7,13 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** The folder of the sample app. */
 export const SAMPLE = join(ROOT, 'sample-app');
 
+/** Why something does not compile. */
+export interface Fault {
+  /** `TS2304` */
+  code: string;
+  text: string;
+}
+
 /** The sample app as the compiler sees it, and what the compiler says of its mutants. */
 export class Sources {
   private readonly options: ts.CompilerOptions;
@@ -53,7 +60,7 @@ export class Sources {
    * stand beside the file that they are made of, in one program: its own declarations are all that
    * a mutant can break, because what other files use of it has declared types.
    */
-  faultsOf(mutants: readonly Mutant[]): (string | undefined)[] {
+  faultsOf(mutants: readonly Mutant[]): (Fault | undefined)[] {
     const paths = mutants.map(({ file, text }, index) => {
       const path = join(SAMPLE, dirname(file), `mutant-${index}.ts`);
       this.invented.set(path, text);
@@ -66,7 +73,12 @@ export class Sources {
         ...program.getSyntacticDiagnostics(file),
         ...program.getSemanticDiagnostics(file),
       ];
-      return fault && ts.flattenDiagnosticMessageText(fault.messageText, ' ');
+      return (
+        fault && {
+          code: `TS${fault.code}`,
+          text: ts.flattenDiagnosticMessageText(fault.messageText, ' '),
+        }
+      );
     });
   }
 }

@@ -59,9 +59,10 @@ export class Investigation {
       const result = await this.performer.perform({ kind }, this.requestOf(this.runs.length));
       const failure = judgeUndisturbed(result, this.options);
       const misuse = judgeMisuse(result);
-      const expected = kind === 'none' ? judgeExpected(result, this.options.expected) : [];
+      const works = failure.length === 0 && (result.answer?.status ?? 500) < 500;
+      const expected = works && kind === 'none' ? judgeExpected(result, this.options.expected) : [];
       await this.conclude(result, [...misuse, ...failure, ...expected]);
-      if (failure.length > 0 || (result.answer?.status ?? 0) >= 500) return undefined;
+      if (!works) return undefined;
       results.push(result);
     }
     return results;

@@ -37,9 +37,9 @@ export type Courier = 'careful' | 'careless' | 'lost';
 @Injectable()
 export class Parcels {
   @OutboxHandler('parcels.send')
-  async send({ payload }: DeliveredMessage<{ url: string; courier: Courier }>): Promise<void> {
+  async send({ id, payload }: DeliveredMessage<{ url: string; courier: Courier }>): Promise<void> {
     if (payload.courier === 'lost') throw new Error('There is no such street.');
-    const taken = fetch(payload.url, { method: 'POST' });
+    const taken = fetch(payload.url, { method: 'POST', headers: { 'idempotency-key': id } });
     if (payload.courier === 'careful') await taken;
     else taken.catch(() => undefined);
   }

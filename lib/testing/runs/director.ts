@@ -59,6 +59,12 @@ export class Director implements StatementObserver, CallObserver {
           record.phasePlaces.set(phase, here());
         }
       }),
+      ...(['outbox_failed', 'outbox_dead'] as const).map((name) =>
+        onIdempotencyEvent(name, ({ id, topic, error }) => {
+          if (this.delivering === 'undisturbed')
+            this.record?.deliveryErrors.push({ id, topic, error });
+        }),
+      ),
       ...(['phase_finished', 'phase_failed'] as const).map((name) =>
         onIdempotencyEvent(name, ({ id, phase, attempt = 1, outcome }) => {
           const { record } = this;

@@ -33,6 +33,8 @@ export class RunRecord {
   readonly misuses: NoticedMisuse[] = [];
   /** What promises were rejected with that nobody awaited. */
   readonly rejections: unknown[] = [];
+  /** What deliveries of messages failed with. */
+  readonly deliveryErrors: { id: string; topic: string; error: string }[] = [];
   readonly phaseEnds: PhaseEnd[] = [];
   /** Where each phase was started, in the user's code. */
   readonly phasePlaces = new Map<string, Place>();

@@ -1,7 +1,7 @@
 import type { KitAnswer } from '../crash-safety.report.js';
 import type { Change } from '../world/changes.js';
+import type { OutgoingCall } from '../world/outgoing-call.js';
 import type { Disturbance } from './disturbance.js';
-import type { RedeliveryResult } from './redelivery.js';
 import type { RunRecord } from './run-record.js';
 
 /** One run, when it is over: what was seen, before anybody judges it. */
@@ -27,6 +27,18 @@ export interface RunResult {
   /** By the name that `observe` gives it: how it changed. */
   observed: Record<string, number>;
   /** What became of its messages, in a run that is about them. */
-  redelivered: RedeliveryResult | undefined;
+  redelivered: Redelivered | undefined;
   duration: number;
+}
+
+/** What the second delivery of each message did. */
+export interface Redelivered {
+  /** The ids of the messages. */
+  messages: string[];
+  changes: Change[];
+  observed: Record<string, number>;
+  /** The calls of the first delivery, and those of the second one. */
+  calls: { first: OutgoingCall[]; second: OutgoingCall[] };
+  /** Calls whose answer got lost in a third delivery, which counted as a success all the same. */
+  unheard: { topic: string; call: OutgoingCall }[];
 }

@@ -60,10 +60,10 @@ export const CURES = {
     'Await everything that the handler starts. For work that may come later, add a message to the outbox in a phase.',
   observed_differs:
     'Something that `observe` counts happened twice, or not at all. Pass effect.idempotencyKey on, and make each effect a phase.',
+  delivery_failed:
+    'Make the handler of the message work in the test: what it needs has to be reachable, or replaced by something that is.',
   delivery_differs:
     'A message may be delivered twice. Pass its id to the other system as the key, or note in your own transaction that it was handled.',
-  delivery_failed:
-    'Make the delivery work here as it does in production: what its handler needs, and the system that it calls. A message that fails stays in the outbox.',
   after_each_failed: 'Your own check failed; its message says why.',
   not_reached:
     'The run did not come to this point again: its way depends on something that changes.',

@@ -107,8 +107,13 @@ export class ChangesStore {
     );
   }
 
-  async remove(outbox: string, { id }: Record<string, unknown>): Promise<void> {
-    await this.dataSource.query(`DELETE FROM ${outbox} WHERE id = $1`, [id]);
+  /** @returns whether it was there */
+  async remove(outbox: string, { id }: Record<string, unknown>): Promise<boolean> {
+    const [removed] = await this.dataSource.query<unknown[]>(
+      `WITH removed AS (DELETE FROM ${outbox} WHERE id = $1 RETURNING id) SELECT id FROM removed`,
+      [id],
+    );
+    return removed !== undefined;
   }
 
   async close(): Promise<void> {

@@ -9,11 +9,11 @@ import { tapSocket, type Interference } from './socket-tap.js';
 
 /** What may happen to calls. */
 export interface CallObserver {
-  /** Set while messages are delivered: calls that no request makes are those of their handlers. */
-  readonly delivering: unknown;
   /** @returns an error that the call is to end with before anything is sent */
   beforeCall(call: OutgoingCall): Error | undefined;
   answered(call: OutgoingCall): Interference | undefined;
+  /** Messages are being delivered: calls that belong to no request are theirs. */
+  readonly delivering: unknown;
 }
 
 /** A request as Node's channels show it: of `node:http`, or of undici and fetch(). */
@@ -133,17 +133,18 @@ function isPostgres(bytes: Buffer): boolean {
 }
 
 function callOf(
-  observer: CallObserver,
+  { delivering }: CallObserver,
   kind: OutgoingCall['kind'],
   method: string | undefined,
   origin: string,
 ): OutgoingCall | undefined {
   const context = requestContext.current;
-  if (!context && !observer.delivering) return undefined;
+  if (!context && !delivering) return undefined;
+  const { phase, attempt } = context ?? {};
   return new OutgoingCall(kind, method, origin, {
     where: context ? whereIs(context) : 'delivery',
-    phase: context?.phase?.name,
-    attempt: context?.attempt,
+    phase: phase?.name,
+    attempt,
     place: here(),
   });
 }

@@ -12,7 +12,7 @@ export type Where =
   | 'unprotected'
   /** The handler is through. */
   | 'after_answer'
-  /** In a handler of the outbox, while the kit delivers messages. */
+  /** A handler of the outbox, which is no part of a request. */
   | 'delivery'
   /** The library, or a reconciler that it asks. */
   | 'library';

@@ -39,7 +39,8 @@ export class World {
     return this.stores[0]!.putBack(this.outbox, message);
   }
 
-  remove(message: Record<string, unknown>): Promise<void> {
+  /** @returns whether it was there */
+  remove(message: Record<string, unknown>): Promise<boolean> {
     return this.stores[0]!.remove(this.outbox, message);
   }
 

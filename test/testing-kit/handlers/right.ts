@@ -46,6 +46,17 @@ export class Mailer {
   async send({ id }: DeliveredMessage): Promise<void> {
     await this.provider.charge({ mail: true }, id);
   }
+
+  /** Wrong: see wrong-calls.ts. */
+  @OutboxHandler('orders.shipped')
+  async sendWithoutKey(): Promise<void> {
+    await this.provider.charge({ mail: true });
+  }
+
+  @OutboxHandler('orders.lost')
+  async fail(): Promise<void> {
+    throw new Error('There is no mail server.');
+  }
 }
 
 let mutex: Promise<unknown> = Promise.resolve();

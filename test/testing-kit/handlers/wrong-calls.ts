@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { request } from 'node:http';
 import { BadRequestException, Controller, Post } from '@nestjs/common';
-import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
+import { AtomicPhase, Idempotent, Outbox } from 'nestjs-atomic-idempotency';
 import type { HandlerCase } from './case.js';
 import { insertOrder } from './orders.js';
 import { Provider } from './provider.js';
@@ -15,6 +15,7 @@ export class WrongCalls {
   constructor(
     private readonly phase: AtomicPhase,
     private readonly provider: Provider,
+    private readonly outbox: Outbox,
   ) {}
 
   @Post('outside')
@@ -142,6 +143,20 @@ export class WrongCalls {
     return this.phase.local('order_created', (tx) => insertOrder(tx));
   }
 
+  @Post('in-a-delivery')
+  @Idempotent({ phased: true })
+  async inADelivery() {
+    await this.phase.local('mail_staged', (tx) => this.outbox.add(tx, 'orders.shipped', {}));
+    return {};
+  }
+
+  @Post('failing-delivery')
+  @Idempotent({ phased: true })
+  async failingDelivery() {
+    await this.phase.local('mail_staged', (tx) => this.outbox.add(tx, 'orders.lost', {}));
+    return {};
+  }
+
   @Post('by-socket')
   @Idempotent({ onAbandoned: 'resume' })
   async bySocket() {
@@ -232,6 +247,19 @@ export const wrongCalls: HandlerCase[] = [
     path: at('by-node-http'),
     code: 'call_outside_phase',
     message: /2 effects instead of 1/,
+  },
+  {
+    name: 'a mail without a key in a handler of the outbox',
+    path: at('in-a-delivery'),
+    code: 'delivery_differs',
+    message: /called POST http:.* again, without a key/,
+    line: /provider\.ts/,
+  },
+  {
+    name: 'a message that cannot be delivered',
+    path: at('failing-delivery'),
+    code: 'delivery_failed',
+    message: /There is no mail server/,
   },
   {
     name: 'a plain socket outside any phase',

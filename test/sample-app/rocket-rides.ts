@@ -19,8 +19,12 @@ export interface RocketRides {
   provider: PaymentProvider;
   url: string;
   post(path: string, request: RideRequest): Promise<Received>;
-  /** Another process of the app, as it were: with the same database and provider. */
-  startAnother(overrides: Partial<Configuration>): Promise<TestApp>;
+  /**
+   * Another process of the app, as it were: with the same database and provider.
+   *
+   * @param module the app, if it is not the one that is imported here
+   */
+  startAnother(overrides: Partial<Configuration>, module?: typeof AppModule): Promise<TestApp>;
   close(): Promise<void>;
 }
 
@@ -41,9 +45,9 @@ export async function startRocketRides(
     lease: '30s',
     ...overrides,
   };
-  const start = (settings: Configuration) =>
+  const start = (settings: Configuration, module = AppModule) =>
     platform.start(
-      { imports: [AppModule.forRoot(settings)] },
+      { imports: [module.forRoot(settings)] },
       // The tests provoke errors that the app is right to log, and nobody needs to read.
       { logger: false, rawBody: true },
     );
@@ -55,7 +59,7 @@ export async function startRocketRides(
     url: app.url,
     post: (path, { key, body, token = 'token-of-ada' }) =>
       send(`${app.url}${path}`, { key, body, headers: { authorization: `Bearer ${token}` } }),
-    startAnother: (others) => start({ ...configuration, ...others }),
+    startAnother: (others, module) => start({ ...configuration, ...others }, module),
     async close() {
       await app.close();
       await provider.close();

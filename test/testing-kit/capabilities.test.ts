@@ -8,7 +8,14 @@ import {
 import { createTestDatabase } from '../support/database.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
-import { Capabilities, ForgetfulMailer, ledger, SlowOrders } from './capabilities.js';
+import {
+  Capabilities,
+  ForgetfulMailer,
+  ledger,
+  Parcels,
+  SlowOrders,
+  type Courier,
+} from './capabilities.js';
 import { createTables } from './handlers/orders.js';
 
 forEachPlatform('What verifyCrashSafety can be told', (platform) => {
@@ -17,7 +24,7 @@ forEachPlatform('What verifyCrashSafety can be told', (platform) => {
   const start = (options: object) =>
     startIdempotentApp(platform, {
       controllers: [Capabilities],
-      providers: [SlowOrders, ForgetfulMailer],
+      providers: [SlowOrders, ForgetfulMailer, Parcels],
       logger: false,
       ...options,
     });
@@ -97,6 +104,23 @@ forEachPlatform('What verifyCrashSafety can be told', (platform) => {
     );
     expect(codesOf(error)).toEqual(['delivery_differs']);
     expect(error.report.problems[0]).toMatchObject({ at: ['messages delivered twice'] });
+  });
+
+  const parcel = (courier: Courier) => ({ path: '/capabilities/parcel', body: { courier } });
+
+  it('loses the answers of calls that deliver a message, which the handler has to hear of', async () => {
+    const { safe } = await verifyCrashSafety(app.app, parcel('careful'));
+    expect(safe).toBe(true);
+    const error = await failure(parcel('careless'));
+    expect(codesOf(error)).toEqual(['call_not_awaited']);
+    expect(error.message).toContain('The handler of "parcels.send" returned as if');
+    expect(error.report.problems[0]!.line).toContain('test/testing-kit/capabilities.ts');
+  });
+
+  it('says that a message cannot be delivered', async () => {
+    const error = await failure(parcel('lost'));
+    expect(codesOf(error)).toEqual(['delivery_failed']);
+    expect(error.message).toContain('There is no such street.');
   });
 
   it('calls meanwhile between a crash and its retry', async () => {

@@ -5,6 +5,7 @@ import {
   Outbox,
   OutboxHandler,
   Resumable,
+  type DeliveredMessage,
 } from 'nestjs-atomic-idempotency';
 import { insertOrder } from './handlers/orders.js';
 
@@ -27,6 +28,20 @@ export class ForgetfulMailer {
   @OutboxHandler('mails.send')
   async send(): Promise<void> {
     ledger.push('mail');
+  }
+}
+
+export type Courier = 'careful' | 'careless' | 'lost';
+
+/** Takes a parcel to where it belongs, waits for the receipt or does not, or never arrives. */
+@Injectable()
+export class Parcels {
+  @OutboxHandler('parcels.send')
+  async send({ id, payload }: DeliveredMessage<{ url: string; courier: Courier }>): Promise<void> {
+    if (payload.courier === 'lost') throw new Error('There is no such street.');
+    const taken = fetch(payload.url, { method: 'POST', headers: { 'idempotency-key': id } });
+    if (payload.courier === 'careful') await taken;
+    else taken.catch(() => undefined);
   }
 }
 
@@ -84,6 +99,22 @@ export class Capabilities {
   @Idempotent({ phased: true })
   async mail() {
     await this.phase.local('mail_staged', (tx) => this.outbox.add(tx, 'mails.send', {}));
+    return {};
+  }
+
+  @Post('parcel')
+  @Idempotent({ phased: true })
+  async parcel(
+    @Req() { headers }: { headers: { host: string } },
+    @Body() { courier }: { courier: Courier },
+  ) {
+    const parcel = { url: `http://${headers.host}/capabilities/letterbox`, courier };
+    await this.phase.local('parcel_staged', (tx) => this.outbox.add(tx, 'parcels.send', parcel));
+    return {};
+  }
+
+  @Post('letterbox')
+  letterbox() {
     return {};
   }
 

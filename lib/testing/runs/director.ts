@@ -39,7 +39,8 @@ export class Director implements StatementObserver, CallObserver {
   private hold = new Hold();
   private readonly dead = new Set<string>();
   private readonly undo: (() => void)[];
-  delivering = false;
+  /** Messages of the outbox are being delivered, by a run that is about them. */
+  delivering: 'undisturbed' | 'answers lost' | undefined;
 
   constructor(
     dataSources: readonly DataSource[],
@@ -60,7 +61,8 @@ export class Director implements StatementObserver, CallObserver {
       }),
       ...(['outbox_failed', 'outbox_dead'] as const).map((name) =>
         onIdempotencyEvent(name, ({ id, topic, error }) => {
-          if (this.delivering) this.record?.deliveryErrors.push({ id, topic, error });
+          if (this.delivering === 'undisturbed')
+            this.record?.deliveryErrors.push({ id, topic, error });
         }),
       ),
       ...(['phase_finished', 'phase_failed'] as const).map((name) =>
@@ -96,6 +98,7 @@ export class Director implements StatementObserver, CallObserver {
   answered(call: OutgoingCall): Interference | undefined {
     const { record, disturbance } = this;
     const { attempt, phase, where } = call.by;
+    if (where === 'delivery') return this.answeredDelivery(call);
     if (!record || attempt?.key !== record.key || call.kind !== 'http') return undefined;
     const name = this.placeName(record, attempt, phase, 'after', call.to);
     record.addSpot({
@@ -117,6 +120,11 @@ export class Director implements StatementObserver, CallObserver {
       default:
         return undefined;
     }
+  }
+
+  private answeredDelivery({ kind, origin }: OutgoingCall): Interference | undefined {
+    const lost = this.delivering === 'answers lost' && kind === 'http';
+    return lost && !this.isIgnoredHost(origin) ? { lose: reset() } : undefined;
   }
 
   private async onPoint(point: FaultPoint): Promise<void> {

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { CrashSafetyRequest } from '../crash-safety.options.js';
-import type { OutgoingCall } from '../world/outgoing-call.js';
 import type { World } from '../world/world.js';
 import type { Director } from './director.js';
 import type { Disturbance } from './disturbance.js';
 import { changeOf, numbersOf } from './observed-counts.js';
+import { Redelivery } from './redelivery.js';
 import { Run, type RequestTools } from './run.js';
 import { RunRecord } from './run-record.js';
-import type { Redelivery, RunResult } from './run-result.js';
+import type { RunResult } from './run-result.js';
 
 /** What a run needs. */
 export interface RunTools extends RequestTools {
@@ -23,7 +23,12 @@ export class RunPerformer {
   /** The run before, if its key came to no end. */
   private last: RunRecord | undefined;
 
-  constructor(private readonly tools: RunTools) {}
+  private readonly redelivery: Redelivery;
+
+  constructor(private readonly tools: RunTools) {
+    const { world, director, maintenance } = tools;
+    this.redelivery = new Redelivery(world, director, maintenance, () => this.observe());
+  }
 
   /** A worker that one run calls must not go on with the key of another. */
   async retire(): Promise<void> {
@@ -48,7 +53,7 @@ export class RunPerformer {
     const changes = await world.changes(record);
     const observed = changeOf(before, await this.observe());
     const redelivered =
-      disturbance.kind === 'redelivery' ? await this.redeliver(record) : undefined;
+      disturbance.kind === 'redelivery' ? await this.redelivery.of(record) : undefined;
     return {
       disturbance,
       record,
@@ -58,30 +63,6 @@ export class RunPerformer {
       redelivered,
       duration: performance.now() - startedAt,
     };
-  }
-
-  /** Each message of the run once, and once again, as after a worker's death. */
-  private async redeliver(record: RunRecord): Promise<Redelivery> {
-    const { world } = this.tools;
-    const { messages } = world;
-    const first = await this.deliver(record);
-    const before = await this.observe();
-    for (const message of messages) await world.redeliver(message);
-    await world.forget();
-    const second = await this.deliver(record);
-    const changes = await world.changes(record);
-    const observed = changeOf(before, await this.observe());
-    const ids = messages.map(({ id }) => String(id));
-    return { messages: ids, changes, observed, calls: { first, second } };
-  }
-
-  /** @returns the calls that were made for it */
-  private async deliver(record: RunRecord): Promise<OutgoingCall[]> {
-    const { director, maintenance } = this.tools;
-    const before = record.calls.length;
-    director.delivering = true;
-    await maintenance.runOnce('outbox').finally(() => (director.delivering = false));
-    return record.calls.slice(before);
   }
 
   private async observe(): Promise<Record<string, number>> {

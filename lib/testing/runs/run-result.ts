@@ -26,17 +26,19 @@ export interface RunResult {
   changes: Change[];
   /** By the name that `observe` gives it: how it changed. */
   observed: Record<string, number>;
-  /** What changed when each message was delivered a second time. */
-  redelivered: Redelivery | undefined;
+  /** What became of its messages, in a run that is about them. */
+  redelivered: Redelivered | undefined;
   duration: number;
 }
 
 /** What the second delivery of each message did. */
-export interface Redelivery {
+export interface Redelivered {
   /** The ids of the messages. */
   messages: string[];
   changes: Change[];
   observed: Record<string, number>;
   /** The calls of the first delivery, and those of the second one. */
   calls: { first: OutgoingCall[]; second: OutgoingCall[] };
+  /** Calls whose answer got lost in a third delivery, which counted as a success all the same. */
+  unheard: { topic: string; call: OutgoingCall }[];
 }

@@ -31,7 +31,7 @@ export const CURES = {
   statement_not_awaited:
     'Await the statement: its error would reach nobody, and whether it is part of the transaction is left to chance.',
   call_not_awaited:
-    'Await the call: the phase ends, and is recorded as finished, before anybody knows what became of it.',
+    'Await the call, and let its error through: else the phase, or the delivery of a message, is recorded as finished before anybody knows what became of the call.',
   unhandled_rejection:
     'Await the promise. In production, a rejection that nobody handles ends the process.',
   error_swallowed:

@@ -1,7 +1,8 @@
 import type { RunResult } from '../runs/run-result.js';
+import { subjectOf } from './judge-calls.js';
 import type { Finding } from './finding.js';
 
-/** Whether a message that was delivered twice was acted upon once. */
+/** Whether a message that was delivered twice was acted upon once, and a failed one was kept. */
 export function judgeDelivery({ redelivered, record }: RunResult): Finding[] {
   if (!redelivered) return [];
   // Messages of other runs may be in the outbox as well.
@@ -13,7 +14,7 @@ export function judgeDelivery({ redelivered, record }: RunResult): Finding[] {
       message: `A message of topic "${topic}" could not be delivered: ${error}`,
     }));
   }
-  const { changes, observed, calls, messages } = redelivered;
+  const { changes, observed, calls, messages, unheard } = redelivered;
   const rows = [...new Set(changes.map(({ table }) => table))].map((table): Finding => {
     const message = `The second delivery of a message changed table ${table} again.`;
     return { code: 'delivery_differs', subject: table, message };
@@ -32,5 +33,9 @@ export function judgeDelivery({ redelivered, record }: RunResult): Finding[] {
     const message = `The second delivery of a message called ${call.to} again, without a key by which it could be recognised.`;
     return [{ code: 'delivery_differs', subject: call.to, message, place: call.by.place }];
   });
-  return [...rows, ...counts, ...requests];
+  const losses = unheard.map(({ topic, call }): Finding => {
+    const message = `The handler of "${topic}" returned as if it had delivered its message, although the answer of its call (${call.to}) got lost. The message is gone, and nobody will try again.`;
+    return { code: 'call_not_awaited', subject: subjectOf(call), message, place: call.by.place };
+  });
+  return [...rows, ...counts, ...requests, ...losses];
 }

@@ -97,14 +97,23 @@ export class ChangesStore {
     );
   }
 
-  /** Puts a message back that has been delivered, as if its worker had died before it could note that. */
-  async redeliver(outbox: string, message: Record<string, unknown>): Promise<void> {
+  /** Puts a message back as it was, as if its worker had died before it could note what became of it. */
+  async putBack(outbox: string, message: Record<string, unknown>): Promise<void> {
+    await this.remove(outbox, message);
     await this.dataSource.query(
       `INSERT INTO ${outbox} OVERRIDING USER VALUE
-       SELECT (json_populate_record(NULL::${outbox}, $1)).*
-       ON CONFLICT DO NOTHING`,
+       SELECT (json_populate_record(NULL::${outbox}, $1)).*`,
       [JSON.stringify(message)],
     );
+  }
+
+  /** @returns whether it was there */
+  async remove(outbox: string, { id }: Record<string, unknown>): Promise<boolean> {
+    const [removed] = await this.dataSource.query<unknown[]>(
+      `WITH removed AS (DELETE FROM ${outbox} WHERE id = $1 RETURNING id) SELECT id FROM removed`,
+      [id],
+    );
+    return removed !== undefined;
   }
 
   async close(): Promise<void> {

@@ -13,7 +13,7 @@ export interface CallObserver {
   beforeCall(call: OutgoingCall): Error | undefined;
   answered(call: OutgoingCall): Interference | undefined;
   /** Messages are being delivered: calls that belong to no request are theirs. */
-  readonly delivering: boolean;
+  readonly delivering: unknown;
 }
 
 /** A request as Node's channels show it: of `node:http`, or of undici and fetch(). */

@@ -35,8 +35,13 @@ export class World {
     return found;
   }
 
-  redeliver(message: Record<string, unknown>): Promise<void> {
-    return this.stores[0]!.redeliver(this.outbox, message);
+  putBack(message: Record<string, unknown>): Promise<void> {
+    return this.stores[0]!.putBack(this.outbox, message);
+  }
+
+  /** @returns whether it was there */
+  remove(message: Record<string, unknown>): Promise<boolean> {
+    return this.stores[0]!.remove(this.outbox, message);
   }
 
   async close(): Promise<void> {

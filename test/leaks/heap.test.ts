@@ -35,33 +35,41 @@ describe.each(platformNames)('The heap of a process on %s', (platform) => {
   beforeAll(() => start(platform));
   afterAll(stop);
 
-  it('does not grow with requests, phases, waiting duplicates and deliveries', async () => {
-    const { url } = server;
-    await server.ask('order', { url, from: 0, to: 1_000 });
-    await server.ask('deliver');
-    const before = await server.ask<number>('heap');
-    await server.ask('order', { url, from: 1_000, to: 3_000 });
-    await server.ask('deliver');
-    const after = await server.ask<number>('heap');
+  it(
+    'does not grow with requests, phases, waiting duplicates and deliveries',
+    async () => {
+      const { url } = server;
+      await server.ask('order', { url, from: 0, to: 1_000 });
+      await server.ask('deliver');
+      const before = await server.ask<number>('heap');
+      await server.ask('order', { url, from: 1_000, to: 3_000 });
+      await server.ask('deliver');
+      const after = await server.ask<number>('heap');
 
-    expect(await server.ask('tally')).toEqual({ orders: 3_000, charges: 3_000, mails: 3_000 });
-    expect((after - before) / 2_000).toBeLessThan(BOUND.order);
-  }, LONG);
+      expect(await server.ask('tally')).toEqual({ orders: 3_000, charges: 3_000, mails: 3_000 });
+      expect((after - before) / 2_000).toBeLessThan(BOUND.order);
+    },
+    LONG,
+  );
 });
 
 describe('The heap of a worker', () => {
   beforeAll(() => start('express'));
   afterAll(stop);
 
-  it('does not grow with 20,000 deliveries', async () => {
-    await server.ask('addMails', 5_000);
-    await server.ask('deliver');
-    const before = await server.ask<number>('heap');
-    await server.ask('addMails', 15_000);
-    await server.ask('deliver');
-    const after = await server.ask<number>('heap');
+  it(
+    'does not grow with 20,000 deliveries',
+    async () => {
+      await server.ask('addMails', 5_000);
+      await server.ask('deliver');
+      const before = await server.ask<number>('heap');
+      await server.ask('addMails', 15_000);
+      await server.ask('deliver');
+      const after = await server.ask<number>('heap');
 
-    expect(await server.ask('tally')).toMatchObject({ mails: 20_000 });
-    expect((after - before) / 15_000).toBeLessThan(BOUND.message);
-  }, LONG);
+      expect(await server.ask('tally')).toMatchObject({ mails: 20_000 });
+      expect((after - before) / 15_000).toBeLessThan(BOUND.message);
+    },
+    LONG,
+  );
 });

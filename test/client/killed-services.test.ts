@@ -89,7 +89,7 @@ describe('Two services that use the client', () => {
 
     /** The client of both: it goes on until the shop is back, and knows nothing of the warehouse. */
     async function order(item: string) {
-      const send = createIdempotentFetch({ retries: 35, maxDelay: 1_000 });
+      const send = createIdempotentFetch({ retries: 35, maxDelay: 4_000, timeout: 300_000 });
       const response = await send(`${shop.process.url}/orders`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },

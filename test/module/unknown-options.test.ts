@@ -48,7 +48,7 @@ const mistakes: [string, () => Omit<Boot, 'database'>, string[]][] = [
   ['Lease', () => ({ idempotency: { Lease: '1m' } }), ['Did you mean lease?']],
   ['storeTimeOut', () => ({ idempotency: { storeTimeOut: 1 } }), ['Did you mean storeTimeout?']],
   ['statusPaht', () => ({ idempotency: { statusPaht: 'x' } }), ['Did you mean statusPath?']],
-  ['retries', () => ({ idempotency: { retries: 3 } }), ['The options are required, run,']],
+  ['retries', () => ({ idempotency: { retries: 3 } }), ['The options are required, key,']],
   [
     'maintenance.sweper',
     () => ({ idempotency: { maintenance: { sweper: false } } }),
@@ -102,8 +102,8 @@ const mistakes: [string, () => Omit<Boot, 'database'>, string[]][] = [
     ['@Idempotent() of Orders.create', 'Did you mean waitFor?'],
   ],
   [
-    'scope',
-    () => ({ controllers: [withPolicyOnHandler({ scope: 'global' })] }),
+    'storeTimeout',
+    () => ({ controllers: [withPolicyOnHandler({ storeTimeout: '5s' } as object)] }),
     ['@Idempotent() of Orders.create', 'It belongs to the module'],
   ],
 ];

@@ -14,7 +14,7 @@ interface Order {
 }
 
 /** Patient enough for a warehouse that has to be started again. */
-const warehouse = createIdempotentFetch({ retries: 30, maxDelay: 1_000 });
+const warehouse = createIdempotentFetch({ retries: 30, maxDelay: 4_000 });
 
 @Controller()
 class ShopController {

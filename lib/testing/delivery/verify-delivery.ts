@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Expectation } from '../changes/expectation.js';
 import { VerificationError } from '../changes/problem.js';
-import { textTable } from '../changes/text-table.js';
+import { textTable } from '../text-table.js';
 import { World, type Change } from '../changes/world.js';
 import type { DeliveryOutcome } from '../../outbox/delivery.js';
 import { errorLine } from '../../telemetry/error-line.js';

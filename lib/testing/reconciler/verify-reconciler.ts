@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { VerificationError } from '../changes/problem.js';
-import { textTable } from '../changes/text-table.js';
+import { textTable } from '../text-table.js';
 import { IdempotencySettings } from '../../idempotency.settings.js';
 import { Reconcilers, type DoubtfulEffect } from '../../phases/reconciler.js';
 import { DoubtfulKeysStore } from './doubtful-keys-store.js';

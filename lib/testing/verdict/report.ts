@@ -4,7 +4,7 @@ import {
   type CrashSafetyReport,
   type CrashSafetyRun,
 } from '../crash-safety.report.js';
-import { renderTable } from '../table.js';
+import { renderTable } from './runs-table.js';
 
 /** More places of one problem tell nobody more; the report has them all. */
 const MOST_PLACES = 4;

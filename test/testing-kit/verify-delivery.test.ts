@@ -181,7 +181,7 @@ describe('verifyDelivery', () => {
     expect(problems.map(({ code }) => code)).toEqual(codes);
     expect(text).toContain(`@OutboxHandler('${topic}') is not safe: 1 problem`);
     expect(text).toContain(message);
-    expect(text).toContain('docs/guides/testing.md#is-my-outbox-handler-safe');
+    expect(text).toContain('   see:  docs/guides/testing.md#is-my-outbox-handler-safe');
     expect(await query('SELECT FROM idempotency_outbox')).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-import type { Problem } from '../changes/problem.js';
+import type { Problem } from '../verification-error.js';
 import type { Counts } from '../changes/world.js';
 
 /** A message to deliver. */

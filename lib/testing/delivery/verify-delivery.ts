@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Expectation } from '../changes/expectation.js';
-import { VerificationError } from '../changes/problem.js';
+import { VerificationError } from '../verification-error.js';
 import { textTable } from '../text-table.js';
 import { World, type Change } from '../changes/world.js';
 import type { DeliveryOutcome } from '../../outbox/delivery.js';

@@ -1,6 +1,6 @@
 import type { DoubtfulEffect } from '../../phases/reconciler.js';
 import type { Duration } from '../../policy/duration.js';
-import type { Problem } from '../changes/problem.js';
+import type { Problem } from '../verification-error.js';
 import type { Counts } from '../changes/world.js';
 
 export interface ReconcilerOptions {

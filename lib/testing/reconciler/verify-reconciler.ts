@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { VerificationError } from '../changes/problem.js';
+import { VerificationError } from '../verification-error.js';
 import { textTable } from '../text-table.js';
 import { IdempotencySettings } from '../../idempotency.settings.js';
 import { Reconcilers, type DoubtfulEffect } from '../../phases/reconciler.js';

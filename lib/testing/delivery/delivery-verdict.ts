@@ -1,6 +1,6 @@
 import type { Deviation } from '../changes/expectation.js';
 import { Problems } from '../changes/problems.js';
-import type { Counts } from '../changes/world.js';
+import type { Counts } from '../changes/effect-watch.js';
 import type { DeliveryProblemCode } from './delivery-options.js';
 
 const DOCS = 'docs/guides/testing.md#is-my-outbox-handler-safe';

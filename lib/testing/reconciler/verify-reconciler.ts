@@ -27,7 +27,11 @@ export async function verifyReconciler(
   const method = methodOf(app, options);
   const { runs, skipped, problems } = await EffectWatch.around(app, options, async (effects) => {
     const kit = new ReconcilerKit(app, method, keys, effects, options);
-    await kit.run().finally(() => keys.removeAll());
+    try {
+      await kit.run();
+    } finally {
+      await keys.removeAll();
+    }
     return kit;
   });
   const rows = runs.map(({ name, answer }) => [name, answer]);

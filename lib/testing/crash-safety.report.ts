@@ -1,4 +1,5 @@
 import type { ProblemCode } from './verdict/cures.js';
+import { VerificationError, type Problem } from './verification-error.js';
 
 /** An answer as the kit's client received it. */
 export interface KitAnswer {
@@ -54,20 +55,11 @@ export interface CrashSafetyRun {
 }
 
 /** One cause, however many runs show it. */
-export interface CrashSafetyProblem {
-  code: ProblemCode;
-  /** What happened. */
-  message: string;
-  /** The disturbances that it shows under. */
-  at: string[];
+export interface CrashSafetyProblem extends Problem<ProblemCode> {
   /** The line of your code that it leads to, if it is known: `src/orders.service.ts:42:11`. */
   line: string | undefined;
   /** The lines of your code that called it, nearest first. */
   from: string[];
-  /** What to change. */
-  cure: string;
-  /** The section of the guide. */
-  docs: string;
 }
 
 export interface CrashSafetyReport {
@@ -86,16 +78,9 @@ export interface CrashSafetyReport {
 }
 
 /** The endpoint is not crash-safe. The message has the problems and the table of all runs. */
-export class CrashSafetyError extends Error {
-  constructor(
-    message: string,
-    readonly report: CrashSafetyReport,
-  ) {
-    super(message);
-    this.name = 'CrashSafetyError';
-    // Test runners print the enumerable members of an error; the message has said it all.
+export class CrashSafetyError extends VerificationError<ProblemCode> {
+  constructor(readonly report: CrashSafetyReport) {
+    super('Not crash-safe', report.problems, report.table, report.notes);
     Object.defineProperty(this, 'report', { enumerable: false });
-    // The stack leads into the kit, which is of no use to anybody.
-    this.stack = `${this.name}: ${message}`;
   }
 }

@@ -43,7 +43,7 @@ export {
   type IdempotencyForTestsOptions,
 } from './fakes/provide-for-tests.js';
 export { IdempotencyTestingModule } from './fakes/testing-module.js';
-export { VerificationError, type Problem } from './changes/problem.js';
+export { VerificationError, type Problem } from './verification-error.js';
 export { verifyDelivery } from './delivery/verify-delivery.js';
 export type {
   DeliveryOptions,

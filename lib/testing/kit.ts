@@ -4,7 +4,6 @@ import type { DataSource } from 'typeorm';
 import { Maintenance } from '../background/maintenance.js';
 import { IdempotencySettings } from '../idempotency.settings.js';
 import { Database } from '../postgres/database.js';
-import { idempotencyEntities } from '../schema/entities.js';
 import { DATA_SOURCE } from '../tokens.js';
 import type { CrashSafetyOptions } from './crash-safety.options.js';
 import { KitClient } from './kit-client.js';
@@ -12,6 +11,7 @@ import { Director } from './runs/director.js';
 import { KeyClockStore } from './runs/key-clock-store.js';
 import { RunPerformer } from './runs/run-performer.js';
 import { ChangesStore } from './world/changes-store.js';
+import { ownTables } from './world/own-tables.js';
 import { World } from './world/world.js';
 
 /** What the kit needs of an application, put in place and taken away again. */
@@ -23,7 +23,7 @@ export interface Kit {
 export async function openKit(app: INestApplication, options: CrashSafetyOptions): Promise<Kit> {
   const settings = app.get(IdempotencySettings, { strict: false });
   const database = app.get(Database, { strict: false });
-  const own = ownTables(app.get<DataSource>(DATA_SOURCE, { strict: false }), database);
+  const own = ownTables(app);
   const client = await KitClient.of(app, settings.header);
   const dataSources = dataSourcesOf(app);
   const world = await openWorld(dataSources, own, database, options);
@@ -78,19 +78,6 @@ async function openWorld(
     throw error;
   }
   return new World(stores, outbox, ignore?.columns ?? []);
-}
-
-function ownTables({ entityMetadatas }: DataSource, database: Database): string[] {
-  return entityMetadatas
-    .filter(({ target }) => idempotencyEntities.some((entity) => isOrExtends(target, entity)))
-    .map(({ givenTableName }) => database.table(givenTableName!));
-}
-
-function isOrExtends(target: unknown, entity: new () => object): boolean {
-  return (
-    target === entity ||
-    (typeof target === 'function' && (target.prototype as unknown) instanceof entity)
-  );
 }
 
 /** All data sources of the application, the library's own first. */

@@ -1,9 +1,8 @@
 import type { INestApplication } from '@nestjs/common';
 import type { CrashSafetyOptions, RequestSource } from './crash-safety.options.js';
-import type { CrashSafetyReport } from './crash-safety.report.js';
+import { CrashSafetyError, type CrashSafetyReport } from './crash-safety.report.js';
 import { Investigation } from './investigation.js';
 import { openKit } from './kit.js';
-import { errorOf } from './verdict/report.js';
 
 /** One after another: they would see each other's doings. */
 let turn: Promise<unknown> = Promise.resolve();
@@ -31,7 +30,7 @@ export async function verifyCrashSafety(
   const investigation = turn.then(() => investigate(app, request, options));
   turn = investigation.catch(() => undefined);
   const report = await investigation;
-  if (!report.safe) throw errorOf(report);
+  if (!report.safe) throw new CrashSafetyError(report);
   return report;
 }
 

@@ -33,8 +33,8 @@ export async function roomImports() {
   return [...found.values()];
 }
 
-/** @param {string} file */
+/** @param {string} file in a folder of a room as well */
 function roomOf(file) {
-  const [, room = '(root)'] = /^lib\/(?:([^/]+)\/)?[^/]+$/.exec(file) ?? [undefined, 'none'];
+  const [, room = '(root)'] = /^lib\/(?:([^/]+)\/.*)?[^/]+$/.exec(file) ?? [undefined, 'none'];
   return room === 'none' ? undefined : room;
 }

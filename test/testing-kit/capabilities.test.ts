@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import {
   CrashSafetyError,
+  VerificationError,
   verifyCrashSafety,
   type CrashSafetyOptions,
   type RequestSource,
@@ -51,6 +52,7 @@ forEachPlatform('What verifyCrashSafety can be told', (platform) => {
       (thrown: unknown) => thrown,
     );
     expect(error).toBeInstanceOf(CrashSafetyError);
+    expect(error).toBeInstanceOf(VerificationError);
     return error as CrashSafetyError;
   };
   const codesOf = ({ report }: CrashSafetyError) => report.problems.map(({ code }) => code);

@@ -5,7 +5,7 @@ import {
   type DeliveryOptions,
   type DeliveryProblemCode,
 } from 'nestjs-atomic-idempotency/testing';
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { startOutboxApp, type Handler, type OutboxApp } from '../outbox/outbox-app.js';
 
 /** What the mail service was asked for, and what it made of it: one mail for each key. */
@@ -13,6 +13,8 @@ let mails: string[] = [];
 const mailOnce = (key: string) => void (mails.includes(key) || mails.push(key));
 
 let dataSource: DataSource;
+/** Ends what hangs. */
+let letGo: (() => void) | undefined;
 const query = (sql: string, values: unknown[] = []): Promise<any[]> =>
   dataSource.query(sql, values);
 const pause = () => new Promise((resolve) => setImmediate(resolve));
@@ -102,6 +104,13 @@ const wrong: Record<string, [handler: Handler, codes: DeliveryProblemCode[], mes
   'does nothing': [async () => undefined, ['nothing_changed'], 'One delivery changed nothing'],
 };
 
+/** In turn, so that two at the same time do not see each other's rows. */
+const inTurn = (work: (tx: EntityManager) => Promise<unknown>) =>
+  dataSource.transaction(async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock(1)');
+    await work(tx);
+  });
+
 const right: Record<string, Handler> = {
   'mail under the id': async ({ id }) => mailOnce(id),
   'unique id in the transaction of the effect': async ({ id }) => {
@@ -123,6 +132,19 @@ const right: Record<string, Handler> = {
     await query('INSERT INTO orders (message) VALUES ($1) ON CONFLICT DO NOTHING', [id]);
     mailOnce(id);
   },
+  'replaces its rows, with and without a primary key': ({ id }) =>
+    inTurn(async (tx) => {
+      for (const table of ['orders', 'notes']) {
+        await tx.query(`DELETE FROM ${table} WHERE message = $1`, [id]);
+        await tx.query(`INSERT INTO ${table} (message) VALUES ($1)`, [id]);
+      }
+    }),
+  'fills a table anew': ({ id }) =>
+    inTurn(async (tx) => {
+      await tx.query('INSERT INTO notes (message) VALUES ($1)', [id]);
+      await tx.query('TRUNCATE notes');
+      await tx.query('INSERT INTO notes (message) VALUES ($1)', [id]);
+    }),
   'ignores older messages': async ({ payload }) => {
     await query(
       `UPDATE accounts SET state = $1, version = $2 WHERE id = 'alice' AND version < $2`,
@@ -140,6 +162,12 @@ describe('verifyDelivery', () => {
         ...(Object.fromEntries(handlers) as Record<string, Handler>),
         ...right,
         hangs: () => new Promise(() => undefined),
+        'hangs in a transaction': () =>
+          dataSource.transaction(async (tx) => {
+            await tx.query(`UPDATE accounts SET balance = 0 WHERE id = 'alice'`);
+            await new Promise<void>((resolve) => (letGo = resolve));
+            throw new Error('let go');
+          }),
       },
     });
     ({ dataSource } = app);
@@ -149,6 +177,8 @@ describe('verifyDelivery', () => {
       `CREATE TABLE accounts (id text PRIMARY KEY, balance int, state text, version int)`,
     );
     await query(`INSERT INTO accounts VALUES ('alice', 100, 'new', 0)`);
+    // Its size does not matter.
+    await query('CREATE TABLE archive AS SELECT generate_series(1, 50000) AS id');
   });
 
   const verify = (topic: string, options: Partial<DeliveryOptions> = {}) =>
@@ -181,7 +211,7 @@ describe('verifyDelivery', () => {
     expect(problems.map(({ code }) => code)).toEqual(codes);
     expect(text).toContain(`@OutboxHandler('${topic}') is not safe: 1 problem`);
     expect(text).toContain(message);
-    expect(text).toContain('docs/guides/testing.md#is-my-outbox-handler-safe');
+    expect(text).toContain('   see:  docs/guides/testing.md#is-my-outbox-handler-safe');
     expect(await query('SELECT FROM idempotency_outbox')).toEqual([]);
   });
 
@@ -232,11 +262,12 @@ describe('verifyDelivery', () => {
     });
   });
 
-  it('does not wait for a handler that hangs', async () => {
-    const error = await verify('hangs', { timeout: 50 }).catch((thrown: unknown) => thrown);
+  it.each(['hangs', 'hangs in a transaction'])('does not wait: %s', async (topic) => {
+    const error = await verify(topic, { timeout: 50 }).catch((thrown: unknown) => thrown);
     expect((error as VerificationError).problems).toMatchObject([
       { code: 'never_delivered', message: expect.stringContaining('took longer than 50 ms') },
     ]);
+    letGo?.();
   });
 
   it('says what is wrong with the test', async () => {

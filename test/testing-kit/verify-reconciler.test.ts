@@ -70,6 +70,14 @@ const wrong: Record<string, [method: Method, codes: ReconcilerProblemCode[], mes
     ['performs_effects'],
     'Asking changed something: a row of looks was inserted.',
   ],
+  'empties a table': [
+    async (effect) => {
+      await app.dataSource.query('TRUNCATE looks');
+      return honest(effect);
+    },
+    ['performs_effects'],
+    'Asking changed something: looks was truncated.',
+  ],
   'takes not found for never': [
     async (effect) => {
       const transfer = await found(effect);

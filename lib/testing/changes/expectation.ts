@@ -1,4 +1,4 @@
-import type { Counts, Change } from './world.js';
+import type { Counts, Change } from './effect-watch.js';
 import type { RowChange } from './row-changes.js';
 
 /** How a run differs from an undisturbed one. */

@@ -1,63 +1,74 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Row, TableRows } from './tables-store.js';
+import type { ChangedRow, WatchedTable } from '../world/changes-store.js';
 
-/** What happened to one row between two looks. */
+/** A row as JSON, with the names of its columns. */
+type Row = Record<string, unknown>;
+
+/** What became of one row in the end, whatever number of statements it took; or of a table at once. */
 export interface RowChange {
   table: string;
-  kind: 'inserted' | 'updated' | 'deleted';
+  kind: 'inserted' | 'updated' | 'deleted' | 'truncated';
   /** All columns of a row that came or went; of one that changed, those that did, numbers as differences. */
   values: Row;
 }
 
-/** What happened to the tables between two looks. Rows are told apart by their primary keys. */
-export function changesBetween(
-  before: readonly TableRows[],
-  after: readonly TableRows[],
+/** What is left of the changes of a run: a row that came and went again is none. */
+export function netChanges(
+  changed: readonly ChangedRow[],
+  tables: readonly WatchedTable[],
 ): RowChange[] {
-  return after.flatMap(({ table, primaryKey, rows }) => {
-    const earlier = before.find((each) => each.table === table)?.rows ?? [];
-    return primaryKey.length > 0
-      ? changesByKey(table, primaryKey, earlier, rows)
-      : changesByContent(table, earlier, rows);
+  return tables.flatMap(({ name: table, primaryKey }) => {
+    const notes = changed.filter((row) => row.table === table);
+    const truncation = notes.findLastIndex(({ op }) => op === 'TRUNCATE');
+    const rows = notes.slice(truncation + 1);
+    const changes = primaryKey.length > 0 ? changesByKey(rows, primaryKey) : changesByContent(rows);
+    // Nobody knows which rows a truncation has taken; whatever was before it is gone.
+    if (truncation >= 0) changes.unshift({ kind: 'truncated', values: {} });
+    return changes.map((change) => ({ table, ...change }));
   });
 }
 
-function changesByKey(
-  table: string,
-  primaryKey: readonly string[],
-  before: readonly Row[],
-  after: readonly Row[],
-): RowChange[] {
+type Outcome = Omit<RowChange, 'table'>;
+
+function changesByKey(rows: readonly ChangedRow[], primaryKey: readonly string[]): Outcome[] {
   const keyOf = (row: Row) => JSON.stringify(primaryKey.map((column) => row[column]));
-  const old = new Map(before.map((row) => [keyOf(row), row]));
-  const changes: RowChange[] = [];
-  for (const row of after) {
-    const earlier = old.get(keyOf(row));
-    old.delete(keyOf(row));
-    if (!earlier) changes.push({ table, kind: 'inserted', values: row });
-    else if (!isDeepStrictEqual(earlier, row)) {
-      changes.push({ table, kind: 'updated', values: difference(earlier, row) });
-    }
+  const known = new Map<string, { before: Row | null; after: Row | null }>();
+  const note = (key: string, before: Row | null, after: Row | null) => {
+    known.set(key, { before: known.has(key) ? known.get(key)!.before : before, after });
+  };
+  for (const { old, new: now } of rows) {
+    if (old) note(keyOf(old), old, null);
+    if (now) note(keyOf(now), null, now);
   }
-  for (const row of old.values()) changes.push({ table, kind: 'deleted', values: row });
-  return changes;
+  return [...known.values()].flatMap(({ before, after }): Outcome[] => {
+    if (before && after) {
+      if (isDeepStrictEqual(before, after)) return [];
+      return [{ kind: 'updated', values: difference(before, after) }];
+    }
+    if (after) return [{ kind: 'inserted', values: after }];
+    return before ? [{ kind: 'deleted', values: before }] : [];
+  });
 }
 
 /** Without a key, a changed row is one that went and one that came. */
-function changesByContent(
-  table: string,
-  before: readonly Row[],
-  after: readonly Row[],
-): RowChange[] {
-  const old = before.map((row) => JSON.stringify(row));
-  const changes: RowChange[] = [];
-  for (const row of after) {
-    const index = old.indexOf(JSON.stringify(row));
-    if (index >= 0) old.splice(index, 1);
-    else changes.push({ table, kind: 'inserted', values: row });
+function changesByContent(rows: readonly ChangedRow[]): Outcome[] {
+  const came: Row[] = [];
+  const went: Row[] = [];
+  for (const { old, new: now } of rows) {
+    if (old) move(old, came, went);
+    if (now) move(now, went, came);
   }
-  for (const row of old) changes.push({ table, kind: 'deleted', values: JSON.parse(row) as Row });
-  return changes;
+  return [
+    ...came.map((values) => ({ kind: 'inserted', values }) as const),
+    ...went.map((values) => ({ kind: 'deleted', values }) as const),
+  ];
+}
+
+/** Undoes what is noted of such a row, or notes it. */
+function move(row: Row, undone: Row[], noted: Row[]): void {
+  const index = undone.findIndex((each) => isDeepStrictEqual(each, row));
+  if (index >= 0) undone.splice(index, 1);
+  else noted.push(row);
 }
 
 /** A balance begins at another amount in each run: how far it moved is what can be compared. */

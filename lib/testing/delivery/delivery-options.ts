@@ -1,5 +1,5 @@
-import type { Problem } from '../changes/problem.js';
-import type { Counts } from '../changes/world.js';
+import type { Problem } from '../verification-error.js';
+import type { Counts } from '../changes/effect-watch.js';
 
 /** A message to deliver. */
 export interface KitMessage {

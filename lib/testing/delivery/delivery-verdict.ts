@@ -1,21 +1,29 @@
 import type { Deviation } from '../changes/expectation.js';
-import { Problems } from '../changes/problem.js';
-import type { Counts } from '../changes/world.js';
+import { Problems } from '../changes/problems.js';
+import type { Counts } from '../changes/effect-watch.js';
 import type { DeliveryProblemCode } from './delivery-options.js';
 
-const GUIDE = 'See docs/guides/testing.md#is-my-outbox-handler-safe.';
+const DOCS = 'docs/guides/testing.md#is-my-outbox-handler-safe';
 
 const CURES: Record<DeliveryProblemCode, string> = {
-  effect_repeated: `A message comes at least once, always under the same id. Hand message.id on as the idempotency key of what you call; in the database, insert it into a unique column in the transaction of the effect, and do nothing where it is there already. ${GUIDE}`,
-  effect_raced: `A worker that lost its lease may still be at it. Looking first and acting then is not enough: let a unique column (INSERT … ON CONFLICT DO NOTHING) or a row lock decide, in the transaction of the effect. ${GUIDE}`,
-  effect_lost: `A delivery that failed has to do again whatever is missing. Let errors leave the handler, write all of one effect in one transaction, and do not take a note of an earlier try, or message.attempt, for a proof that the effect is there. ${GUIDE}`,
-  effect_differs: `A second delivery has to leave what the first one would have left. Compute from the payload, and not from what an earlier delivery has changed. ${GUIDE}`,
-  out_of_order: `A worker that stood still may end an earlier message after a later one. Keep the number or the time of the last message with what it changes, and ignore those that are older. ${GUIDE}`,
-  never_delivered: `Find out why the handler fails when it meets its own traces: a unique violation, for example, says that the effect is there, and is no reason to fail. ${GUIDE}`,
-  not_awaited: `Await everything the handler starts: the message counts as delivered when its promise settles, and what comes later is lost in a crash. ${GUIDE}`,
-  unstable: `Give each run data of its own, message: (n) => …, or name what may differ in ignore. ${GUIDE}`,
-  not_as_expected: `Correct expected, or the handler. ${GUIDE}`,
-  nothing_changed: `Give observe: () => ({ mails: … }) with counts of what the handler does outside the database, so that there is something to compare. ${GUIDE}`,
+  effect_repeated:
+    'A message comes at least once, always under the same id. Hand message.id on as the idempotency key of what you call; in the database, insert it into a unique column in the transaction of the effect, and do nothing where it is there already.',
+  effect_raced:
+    'A worker that lost its lease may still be at it. Looking first and acting then is not enough: let a unique column (INSERT … ON CONFLICT DO NOTHING) or a row lock decide, in the transaction of the effect.',
+  effect_lost:
+    'A delivery that failed has to do again whatever is missing. Let errors leave the handler, write all of one effect in one transaction, and do not take a note of an earlier try, or message.attempt, for a proof that the effect is there.',
+  effect_differs:
+    'A second delivery has to leave what the first one would have left. Compute from the payload, and not from what an earlier delivery has changed.',
+  out_of_order:
+    'A worker that stood still may end an earlier message after a later one. Keep the number or the time of the last message with what it changes, and ignore those that are older.',
+  never_delivered:
+    'Find out why the handler fails when it meets its own traces: a unique violation, for example, says that the effect is there, and is no reason to fail.',
+  not_awaited:
+    'Await everything the handler starts: the message counts as delivered when its promise settles, and what comes later is lost in a crash.',
+  unstable: 'Give each run data of its own, message: (n) => …, or name what may differ in ignore.',
+  not_as_expected: 'Correct expected, or the handler.',
+  nothing_changed:
+    'Give observe: () => ({ mails: … }) with counts of what the handler does outside the database, so that there is something to compare.',
 };
 
 /** What was done to the message of a run. */
@@ -28,7 +36,7 @@ export class DeliveryVerdict {
   private readonly repeated = new Set<string>();
 
   add(code: DeliveryProblemCode, at: string, message: string, cause?: string): void {
-    this.problems.add({ code, at, message, cure: CURES[code] }, cause ?? message);
+    this.problems.add({ code, at, message, cure: CURES[code], docs: DOCS }, cause ?? message);
   }
 
   compare(scenario: DeliveryScenario, at: string, deviations: readonly Deviation[]): void {

@@ -1,9 +1,9 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Expectation } from '../changes/expectation.js';
-import { VerificationError } from '../changes/problem.js';
-import { textTable } from '../changes/text-table.js';
-import { World, type Change } from '../changes/world.js';
+import { VerificationError } from '../verification-error.js';
+import { textTable } from '../text-table.js';
+import { EffectWatch, type Change } from '../changes/effect-watch.js';
 import type { DeliveryOutcome } from '../../outbox/delivery.js';
 import { errorLine } from '../../telemetry/error-line.js';
 import { DATA_SOURCE } from '../../tokens.js';
@@ -33,14 +33,17 @@ export async function verifyDelivery(
   await app.init();
   const messages = new KitMessages(app, options);
   const watch = new StatementWatch();
-  const uninstall = watch.install(app.get<DataSource>(DATA_SOURCE, { strict: false }));
-  const kit = new DeliveryKit(app, messages, watch, options);
-  try {
-    await kit.run();
-  } finally {
-    uninstall();
-    await messages.removeAll();
-  }
+  const kit = await EffectWatch.around(app, options, async (effects) => {
+    const uninstall = watch.install(app.get<DataSource>(DATA_SOURCE, { strict: false }));
+    const performed = new DeliveryKit(app, messages, watch, effects, options);
+    try {
+      await performed.run();
+    } finally {
+      uninstall();
+      await messages.removeAll();
+    }
+    return performed;
+  });
   const { runs, problems, subject, skipped } = kit;
   const table = [tableOf(runs), ...skipped.map((what) => `not verified: ${what}`)].join('\n');
   if (problems.length > 0) throw new VerificationError(`${subject} is not safe`, problems, table);
@@ -51,16 +54,14 @@ class DeliveryKit {
   readonly runs: DeliveryRun[] = [];
   readonly skipped: string[] = [];
   private readonly verdict = new DeliveryVerdict();
-  private readonly world: World;
 
   constructor(
     private readonly app: INestApplicationContext,
     private readonly messages: KitMessages,
     private readonly watch: StatementWatch,
+    private readonly effects: EffectWatch,
     private readonly options: DeliveryOptions,
-  ) {
-    this.world = new World(app, options.observe, options.ignore);
-  }
+  ) {}
 
   get problems() {
     return this.verdict.problems.list;
@@ -149,7 +150,7 @@ class DeliveryKit {
   ): Promise<{ change: Change; statements: string[] } | undefined> {
     const id = await this.messages.add();
     const deliveries = this.messages.deliveries(this.app, this.watch);
-    const { result, change } = await this.world.during(() => work(id, deliveries));
+    const { result, change } = await this.effects.during(() => work(id, deliveries));
     const { counts, rows } = change;
     const outcome = result.kind === 'delivered' ? 'delivered' : 'failed';
     this.runs.push({ name, deliveries: deliveries.count, outcome, counts, rows: rows.length });

@@ -5,7 +5,7 @@ import { ReconcilerStore } from '../../background/reconciler-store.js';
 import { Reconcilers, type DoubtfulEffect } from '../../phases/reconciler.js';
 import { milliseconds } from '../../policy/resolve-policy.js';
 import { ResolutionStore } from '../../resolution/resolution-store.js';
-import { World, type Change } from '../changes/world.js';
+import type { Change, EffectWatch } from '../changes/effect-watch.js';
 import type { DoubtfulKeysStore } from './doubtful-keys-store.js';
 import { ask, sameReply, shown, throughJson, type Reply } from './questions.js';
 import type { ReconcilerOptions, ReconcilerRun } from './reconciler-options.js';
@@ -20,7 +20,6 @@ export class ReconcilerKit {
   readonly runs: ReconcilerRun[] = [];
   readonly skipped: string[] = [];
   private readonly verdict = new ReconcilerVerdict();
-  private readonly world: World;
   private readonly settledAfter: number;
   private number = 7_000;
 
@@ -28,10 +27,10 @@ export class ReconcilerKit {
     private readonly app: INestApplicationContext,
     private readonly method: (effect: DoubtfulEffect) => unknown,
     private readonly keys: DoubtfulKeysStore,
+    private readonly effects: EffectWatch,
     private readonly options: ReconcilerOptions,
   ) {
-    const { observe, ignore, settledAfter = '30d', breakProvider } = options;
-    this.world = new World(app, observe, ignore);
+    const { observe, settledAfter = '30d', breakProvider } = options;
     this.settledAfter = milliseconds('verifyReconciler', 'settledAfter', settledAfter);
     if (!observe) this.skipped.push('effects of the reconciler in the other system: give observe');
     if (!breakProvider) {
@@ -53,7 +52,7 @@ export class ReconcilerKit {
 
   private async verifyExecuted(): Promise<void> {
     const effect = this.effect();
-    const { result, change } = await this.world.during(() => this.execute(effect));
+    const { result, change } = await this.effects.during(() => this.execute(effect));
     if (this.options.observe && Object.values(change.counts).every((count) => count === 0)) {
       const message = 'execute changed no count of observe.';
       this.verdict.add('not_observed', 'the call', message);
@@ -64,7 +63,7 @@ export class ReconcilerKit {
     this.compare('the same call again', first, again);
     const name = 'the same call, twice at the same time';
     const asking = () => this.reply(effect, new Date());
-    const both = await this.world.during(() => Promise.all([asking(), asking()]));
+    const both = await this.effects.during(() => Promise.all([asking(), asking()]));
     this.judgeEffects(name, both.change);
     this.runs.push({ name, answer: both.result.map(shown).join(', ') });
     for (const reply of both.result) this.compare(name, first, reply);
@@ -119,7 +118,7 @@ export class ReconcilerKit {
     const name = 'killed between the answer and its record';
     const expected = await this.reply(effect, new Date());
     const key = await this.keys.create(recoveryPoint, effect.idempotencyKey, effect.request);
-    const { change } = await this.world.during(async () => {
+    const { change } = await this.effects.during(async () => {
       await this.job({ resolvePhase: async () => undefined }).run(1_000);
       await this.keys.makeDue(key);
       await this.job(this.app.get(ResolutionStore, { strict: false })).run(1_000);
@@ -176,7 +175,9 @@ export class ReconcilerKit {
   /** @param age how long ago the call was made */
   private async askAbout(name: string, effect: Effect, age = 0) {
     const startedAt = new Date(Date.now() - age);
-    const { result: reply, change } = await this.world.during(() => this.reply(effect, startedAt));
+    const { result: reply, change } = await this.effects.during(() =>
+      this.reply(effect, startedAt),
+    );
     this.runs.push({ name, answer: shown(reply) });
     return { reply, acted: this.judgeEffects(name, change) };
   }
@@ -191,7 +192,9 @@ export class ReconcilerKit {
     const moved = Object.entries(counts).filter(([, count]) => count !== 0);
     const changes = [
       ...moved.map(([count, by]) => `observe().${count} changed by ${by}`),
-      ...rows.map(({ table, kind }) => `a row of ${table} was ${kind}`),
+      ...rows.map(({ table, kind }) =>
+        kind === 'truncated' ? `${table} was truncated` : `a row of ${table} was ${kind}`,
+      ),
     ];
     if (changes.length === 0) return false;
     this.verdict.add('performs_effects', name, `Asking changed something: ${changes.join(', ')}.`);

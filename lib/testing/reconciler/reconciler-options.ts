@@ -1,7 +1,7 @@
 import type { DoubtfulEffect } from '../../phases/reconciler.js';
 import type { Duration } from '../../policy/duration.js';
-import type { Problem } from '../changes/problem.js';
-import type { Counts } from '../changes/world.js';
+import type { Problem } from '../verification-error.js';
+import type { Counts } from '../changes/effect-watch.js';
 
 export interface ReconcilerOptions {
   /** Which `@Reconciler()`. */

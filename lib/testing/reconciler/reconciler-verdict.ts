@@ -1,21 +1,31 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Problems } from '../changes/problem.js';
+import { Problems } from '../changes/problems.js';
 import { throughJson, type Reply } from './questions.js';
 import type { ReconcilerProblemCode } from './reconciler-options.js';
 
-const GUIDE = 'See docs/guides/testing.md#is-my-reconciler-honest.';
+const DOCS = 'docs/guides/testing.md#is-my-reconciler-honest';
 
 const CURES: Record<ReconcilerProblemCode, string> = {
-  performs_effects: `A reconciler is asked as often as it takes, by several processes and again after a crash: it may only look. Take out whatever creates, confirms, cancels or writes; the handler goes on when the answer is on record. ${GUIDE}`,
-  guesses: `Answer { outcome: 'unknown' } for what the other system does not show: not_executed promises that the call will not take effect later either, and executed that it did. Compare startedAt with the longest time the other system may be busy, and let errors be thrown: they count as unknown. ${GUIDE}`,
-  not_found: `Look the call up by effect.idempotencyKey, under which it was made, and do not keep what an earlier look has found. ${GUIDE}`,
-  wrong_call: `Look the call up by effect.idempotencyKey and nothing else: two customers may order the same thing for the same amount. ${GUIDE}`,
-  other_result: `Answer with the result as call returns it: the handler goes on with it, and cannot tell the two apart. ${GUIDE}`,
-  unstable: `The same call has to get the same answer, however often and by however many it is asked. Keep nothing in the reconciler between two questions. ${GUIDE}`,
-  invalid_answer: `Answer { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, { outcome: 'not_executed' } or { outcome: 'unknown' }. ${GUIDE}`,
-  no_answer: `Find out why: as long as it gives no answer, the key stays unknown and its client gets 409. Give the look-up a time-out of its own. ${GUIDE}`,
-  not_recorded: `The result has to be JSON of at most 1 MiB: answer with an id and what the handler needs. ${GUIDE}`,
-  not_observed: `Count in observe what execute does in the other system: without that, nobody would see a reconciler that does it too. ${GUIDE}`,
+  performs_effects:
+    'A reconciler is asked as often as it takes, by several processes and again after a crash: it may only look. Take out whatever creates, confirms, cancels or writes; the handler goes on when the answer is on record.',
+  guesses:
+    "Answer { outcome: 'unknown' } for what the other system does not show: not_executed promises that the call will not take effect later either, and executed that it did. Compare startedAt with the longest time the other system may be busy, and let errors be thrown: they count as unknown.",
+  not_found:
+    'Look the call up by effect.idempotencyKey, under which it was made, and do not keep what an earlier look has found.',
+  wrong_call:
+    'Look the call up by effect.idempotencyKey and nothing else: two customers may order the same thing for the same amount.',
+  other_result:
+    'Answer with the result as call returns it: the handler goes on with it, and cannot tell the two apart.',
+  unstable:
+    'The same call has to get the same answer, however often and by however many it is asked. Keep nothing in the reconciler between two questions.',
+  invalid_answer:
+    "Answer { outcome: 'executed', result }, { outcome: 'rejected', error } with an HttpException, { outcome: 'not_executed' } or { outcome: 'unknown' }.",
+  no_answer:
+    'Find out why: as long as it gives no answer, the key stays unknown and its client gets 409. Give the look-up a time-out of its own.',
+  not_recorded:
+    'The result has to be JSON of at most 1 MiB: answer with an id and what the handler needs.',
+  not_observed:
+    'Count in observe what execute does in the other system: without that, nobody would see a reconciler that does it too.',
 };
 
 /** Makes problems of what was answered, one for each cause. */
@@ -25,7 +35,7 @@ export class ReconcilerVerdict {
   private believes = false;
 
   add(code: ReconcilerProblemCode, at: string, message: string, cause?: string): void {
-    this.problems.add({ code, at, message, cure: CURES[code] }, cause ?? code);
+    this.problems.add({ code, at, message, cure: CURES[code], docs: DOCS }, cause ?? code);
   }
 
   /** About a call that was executed, and returned `result`. */

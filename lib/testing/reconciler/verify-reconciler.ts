@@ -1,6 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { VerificationError } from '../changes/problem.js';
-import { textTable } from '../changes/text-table.js';
+import { EffectWatch } from '../changes/effect-watch.js';
+import { VerificationError } from '../verification-error.js';
+import { textTable } from '../text-table.js';
 import { IdempotencySettings } from '../../idempotency.settings.js';
 import { Reconcilers, type DoubtfulEffect } from '../../phases/reconciler.js';
 import { DoubtfulKeysStore } from './doubtful-keys-store.js';
@@ -23,13 +24,16 @@ export async function verifyReconciler(
 ): Promise<ReconcilerReport> {
   await app.init();
   const keys = new DoubtfulKeysStore(app);
-  const kit = new ReconcilerKit(app, methodOf(app, options), keys, options);
-  try {
-    await kit.run();
-  } finally {
-    await keys.removeAll();
-  }
-  const { runs, skipped, problems } = kit;
+  const method = methodOf(app, options);
+  const { runs, skipped, problems } = await EffectWatch.around(app, options, async (effects) => {
+    const kit = new ReconcilerKit(app, method, keys, effects, options);
+    try {
+      await kit.run();
+    } finally {
+      await keys.removeAll();
+    }
+    return kit;
+  });
   const rows = runs.map(({ name, answer }) => [name, answer]);
   const lines = skipped.map((what) => `not verified: ${what}`);
   const table = [textTable(['asked', 'answer'], rows), ...lines].join('\n');

@@ -6,9 +6,10 @@ const SCHEMA = 'idempotency_crash_kit';
 /** Two kits on one database would see each other's rows, so they take turns. */
 const TURN = `hashtext('${SCHEMA}')`;
 
-/** How long to wait for the kit of another process, and for a table that is locked. */
+/** How long to wait for the kit of another process, and for a table that is locked, at the beginning and at the end. */
 const PATIENCE = 60_000;
 const LOCK_PATIENCE = 5_000;
+const LAST_PATIENCE = 1_000;
 
 /** One changed row, as its trigger saw it. Rolled back means never written. */
 export interface ChangedRow {
@@ -26,6 +27,8 @@ export interface ChangedRow {
 /** A table that is watched. */
 export interface WatchedTable {
   name: string;
+  /** Empty where there is none. */
+  primaryKey: string[];
   /** Columns that hold a point in time. */
   times: string[];
 }
@@ -118,7 +121,12 @@ export class ChangesStore {
 
   async close(): Promise<void> {
     try {
+      await this.dataSource.query(`SET lock_timeout = ${LAST_PATIENCE}`);
       await this.dataSource.query(`DROP SCHEMA IF EXISTS ${SCHEMA} CASCADE`);
+    } catch (error) {
+      // Code that hangs in a transaction keeps its tables locked. What the kit has to say
+      // about it comes first; the next run drops the schema.
+      if (codeOf(error) !== LOCKED) throw error;
     } finally {
       await this.dataSource.destroy();
     }
@@ -136,7 +144,10 @@ async function findTables(dataSource: DataSource, own: readonly string[]): Promi
     `SELECT c.oid, c.oid::regclass::text AS name, n.nspname AS schema, c.relname AS relation,
             format('%I.%I', n.nspname, c.relname) AS quoted,
             array(SELECT a.attname::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-                  WHERE a.attrelid = c.oid AND a.attnum > 0 AND t.typcategory = 'D') AS times
+                  WHERE a.attrelid = c.oid AND a.attnum > 0 AND t.typcategory = 'D') AS times,
+            array(SELECT a.attname::text FROM pg_index i
+                  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
+                  WHERE i.indrelid = c.oid AND i.indisprimary) AS "primaryKey"
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
        AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', '${SCHEMA}')
@@ -194,15 +205,22 @@ function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
+/** A lock was not to be had in time. */
+const LOCKED = '55P03';
+
+function codeOf(error: unknown): string | undefined {
+  return (error as { driverError?: { code?: string } }).driverError?.code;
+}
+
 function explained(error: unknown): unknown {
-  const { code } = (error as { driverError?: { code?: string } }).driverError ?? {};
+  const code = codeOf(error);
   if (code === '42501') {
     return new Error(
       'The testing kit watches the tables of the application by triggers, and the role of the data source may not create them: it has to own the tables, and to be allowed to create a schema. Run the test with the role that owns the tables.',
       { cause: error },
     );
   }
-  if (code === '55P03') {
+  if (code === LOCKED) {
     return new Error(
       'The testing kit could not lock a table to watch it, or another run of the kit on this database did not end. Something holds a transaction open: close it before the kit runs.',
       { cause: error },

@@ -1,21 +1,11 @@
-import type { CrashSafetyRun } from './crash-safety.report.js';
+import type { CrashSafetyRun } from '../crash-safety.report.js';
+import { textTable } from '../text-table.js';
 
 const HEADINGS = ['run', 'outcome', 'status', 'requests', 'commits', 'rows', 'calls', 'problems'];
 
 /** The runs as plain text, one line each. */
 export function renderTable(runs: readonly CrashSafetyRun[]): string {
-  const rows = [HEADINGS, ...runs.map(cells)];
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (row: string[]) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join('  ')
-      .trimEnd();
-  return [
-    line(HEADINGS),
-    line(widths.map((width) => '-'.repeat(width))),
-    ...rows.slice(1).map(line),
-  ].join('\n');
+  return textTable(HEADINGS, runs.map(cells));
 }
 
 function cells(run: CrashSafetyRun): string[] {

@@ -4,6 +4,8 @@ export interface Misuse {
   code: MisuseCode;
   /** What was done and what to do instead, for people. */
   message: string;
+  /** The phase that it is about, where the running code is not part of it. */
+  phase?: string;
 }
 
 export type MisuseCode =

@@ -1,12 +1,18 @@
 import type { OutgoingTally } from '../crash-safety.report.js';
 import type { RunRecord } from '../runs/run-record.js';
 import type { RunResult } from '../runs/run-result.js';
+import { contentOf } from '../world/call-content.js';
 import type { OutgoingCall } from '../world/outgoing-call.js';
+import type { Comparable, TableBaseline } from '../world/table-baseline.js';
 import type { ProblemCode } from './cures.js';
 import type { Finding } from './finding.js';
 
 /** Whether other systems were asked to do as much as in an undisturbed run, and in the same words. */
-export function judgeCalls(result: RunResult, undisturbed: readonly RunResult[]): Finding[] {
+export function judgeCalls(
+  result: RunResult,
+  undisturbed: readonly RunResult[],
+  contents: TableBaseline<SentEffect>,
+): Finding[] {
   const own = effectsOf(result.record);
   const expected = undisturbed.map(({ record }) => effectsOf(record));
   const destinations = new Set([...own.keys(), ...expected.flatMap((each) => [...each.keys()])]);
@@ -21,7 +27,42 @@ export function judgeCalls(result: RunResult, undisturbed: readonly RunResult[])
       findings.push(missing(to, count, counts.at(-1)!, calls));
     }
   }
+  if (findings.length === 0) findings.push(...judgeContents(result.record, contents));
   return [...findings, ...judgeRequests(own)];
+}
+
+/** What another system was asked for, once. */
+export interface SentEffect extends Comparable {
+  call: OutgoingCall;
+}
+
+export function contentsOf(record: RunRecord): SentEffect[] {
+  return [...effectsOf(record)].flatMap(([to, byKey]) =>
+    [...byKey.values()].flatMap(([call]) => {
+      const leaves = contentOf(call!);
+      return leaves ? [{ table: to, op: call!.by.phase ?? '', leaves, call: call! }] : [];
+    }),
+  );
+}
+
+/** As many calls as without a disturbance have to ask for the same. */
+function judgeContents(record: RunRecord, baseline: TableBaseline<SentEffect>): Finding[] {
+  return baseline.compare(contentsOf(record)).flatMap(({ table, extra, missing }) => {
+    const [found] = extra;
+    const expected = missing.find(({ op }) => op === found?.op);
+    if (!found || !expected) return [];
+    const { phase, place } = found.call.by;
+    return [
+      {
+        code: 'calls_differ' as const,
+        subject: subjectOf(found.call),
+        message: `${table} was asked for something else than without a disturbance.`,
+        evidence: `It got ${baseline.describe(found)} instead of ${baseline.describe(expected)}.`,
+        place,
+        around: record.phasePlaces.get(phase ?? ''),
+      },
+    ];
+  });
 }
 
 function repeated(
@@ -110,6 +151,15 @@ function isUnderKey(call: OutgoingCall, record: RunRecord): boolean {
   return record.effectKeysOf(call.by.phase).some((key) => call.carries(key));
 }
 
+/** All calls of a phase are one and the same under its effect key: a client tries again by itself. */
+export function isRepeated(record: RunRecord, phase: string | undefined): boolean {
+  const calls = record.calls.filter(({ by }) => by.phase === phase);
+  return (
+    calls.every((call) => isUnderKey(call, record)) &&
+    new Set(calls.map(({ digest }) => digest)).size === 1
+  );
+}
+
 /** The mistake that a call is by itself, whatever it leads to. */
 export function codeOf(call: OutgoingCall): ProblemCode | undefined {
   if (call.safe) return undefined;
@@ -133,10 +183,15 @@ export function subjectOf({
   return `${method} ${origin.replace(/^\w+:\/\//, '').replace(/:\d+$/, '')}`.trim();
 }
 
+const LENGTH = /^content-length:/i;
+
 function difference(one: string, other: string): string {
   const lines = one.split('\r\n');
   const others = other.split('\r\n');
-  const index = lines.findIndex((line, at) => line !== others[at]);
+  // Of two bodies, the length is the least that differs.
+  const differs = (line: string, at: number) => line !== others[at];
+  const telling = lines.findIndex((line, at) => differs(line, at) && !LENGTH.test(line));
+  const index = telling < 0 ? lines.findIndex(differs) : telling;
   const short = (line = '') => (line.length > 120 ? `${line.slice(0, 119)}…` : line);
   return `First: ${short(lines[index])} Then: ${short(others[index])}`;
 }

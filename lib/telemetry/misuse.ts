@@ -6,6 +6,8 @@ export interface Misuse {
   message: string;
   /** The phase that it is about, where the running code is not part of it. */
   phase?: string;
+  /** Of a call that is only warned of: where it goes, with its port. */
+  origin?: string | undefined;
 }
 
 export type MisuseCode =

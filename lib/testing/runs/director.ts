@@ -97,6 +97,7 @@ export class Director implements StatementObserver, CallObserver {
     const { record, disturbance } = this;
     const { attempt, phase, where } = call.by;
     if (!record?.isOf(attempt) || call.kind !== 'http') return undefined;
+    if (this.isIgnoredHost(call.origin)) return undefined;
     const name = this.placeName(record, attempt, phase, 'after', call.to);
     record.addSpot({
       kind: 'call',
@@ -215,6 +216,7 @@ export class Director implements StatementObserver, CallObserver {
   }
 
   private onMisuse(misuse: Misuse): void {
+    if (misuse.origin !== undefined && this.isIgnoredHost(misuse.origin)) return;
     const phase = misuse.phase ?? requestContext.current?.phase?.name;
     this.record?.misuses.push({ ...misuse, place: here(), phase });
   }

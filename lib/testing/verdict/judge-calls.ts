@@ -1,18 +1,12 @@
 import type { OutgoingTally } from '../crash-safety.report.js';
 import type { RunRecord } from '../runs/run-record.js';
 import type { RunResult } from '../runs/run-result.js';
-import { contentOf } from '../world/call-content.js';
 import type { OutgoingCall } from '../world/outgoing-call.js';
-import type { Comparable, TableBaseline } from '../world/table-baseline.js';
 import type { ProblemCode } from './cures.js';
 import type { Finding } from './finding.js';
 
 /** Whether other systems were asked to do as much as in an undisturbed run, and in the same words. */
-export function judgeCalls(
-  result: RunResult,
-  undisturbed: readonly RunResult[],
-  contents: TableBaseline<SentEffect>,
-): Finding[] {
+export function judgeCalls(result: RunResult, undisturbed: readonly RunResult[]): Finding[] {
   const own = effectsOf(result.record);
   const expected = undisturbed.map(({ record }) => effectsOf(record));
   const destinations = new Set([...own.keys(), ...expected.flatMap((each) => [...each.keys()])]);
@@ -27,42 +21,7 @@ export function judgeCalls(
       findings.push(missing(to, count, counts.at(-1)!, calls));
     }
   }
-  if (findings.length === 0) findings.push(...judgeContents(result.record, contents));
   return [...findings, ...judgeRequests(own)];
-}
-
-/** What another system was asked for, once. */
-export interface SentEffect extends Comparable {
-  call: OutgoingCall;
-}
-
-export function contentsOf(record: RunRecord): SentEffect[] {
-  return [...effectsOf(record)].flatMap(([to, byKey]) =>
-    [...byKey.values()].flatMap(([call]) => {
-      const leaves = contentOf(call!);
-      return leaves ? [{ table: to, op: call!.by.phase ?? '', leaves, call: call! }] : [];
-    }),
-  );
-}
-
-/** As many calls as without a disturbance have to ask for the same. */
-function judgeContents(record: RunRecord, baseline: TableBaseline<SentEffect>): Finding[] {
-  return baseline.compare(contentsOf(record)).flatMap(({ table, extra, missing }) => {
-    const [found] = extra;
-    const expected = missing.find(({ op }) => op === found?.op);
-    if (!found || !expected) return [];
-    const { phase, place } = found.call.by;
-    return [
-      {
-        code: 'calls_differ' as const,
-        subject: subjectOf(found.call),
-        message: `${table} was asked for something else than without a disturbance.`,
-        evidence: `It got ${baseline.describe(found)} instead of ${baseline.describe(expected)}.`,
-        place,
-        around: record.phasePlaces.get(phase ?? ''),
-      },
-    ];
-  });
 }
 
 function repeated(
@@ -122,7 +81,7 @@ function judgeRequests(effects: ReturnType<typeof effectsOf>): Finding[] {
 }
 
 /** What the other systems were asked to do: calls under one key are one effect. By destination and key. */
-function effectsOf(record: RunRecord): Map<string, Map<string, OutgoingCall[]>> {
+export function effectsOf(record: RunRecord): Map<string, Map<string, OutgoingCall[]>> {
   const effects = new Map<string, Map<string, OutgoingCall[]>>();
   for (const [index, call] of record.calls.entries()) {
     if (!call.sent || call.safe || IGNORED.has(call.by.where)) continue;

@@ -5,7 +5,8 @@ import { TableBaseline } from '../world/table-baseline.js';
 import { AnswerBaseline } from './answer-baseline.js';
 import type { Finding } from './finding.js';
 import { judgeAnswer } from './judge-answer.js';
-import { contentsOf, judgeCalls, type SentEffect } from './judge-calls.js';
+import { judgeCalls } from './judge-calls.js';
+import { contentsOf, judgeContents, type SentEffect } from './judge-contents.js';
 import { judgeDelivery } from './judge-delivery.js';
 import { judgeMisuse } from './judge-misuse.js';
 import { judgeObserved } from './judge-observed.js';
@@ -34,10 +35,13 @@ export class Judge {
   judge(result: RunResult): Finding[] {
     const { options, undisturbed } = this;
     const outcome = judgeOutcome(result, options.unknown === 'fail');
+    const calls = judgeCalls(result, undisturbed);
     const rest = [
       ...judgeMisuse(result),
       ...judgeTables(result, this.tables),
-      ...judgeCalls(result, undisturbed, this.contents),
+      ...calls,
+      // Where there are more calls or fewer, that they say something else is no news.
+      ...(calls.length === 0 ? judgeContents(result, this.contents) : []),
       ...judgePhases(result, undisturbed),
       ...judgeObserved(result, undisturbed),
       ...judgeDelivery(result),

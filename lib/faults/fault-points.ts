@@ -26,6 +26,8 @@ export interface FaultPoint {
   phase?: string | undefined;
   /** Of a foreign phase. */
   effectKey?: string | undefined;
+  /** Of `after_call`: the call threw. */
+  callFailed?: boolean | undefined;
   /** The key's row. */
   keyId: string;
   /** As the client sent it. */
@@ -68,10 +70,17 @@ interface Mortal {
   loseLease(silently: boolean): void;
 }
 
+/** What a step tells of its phase. */
+interface PhaseAt {
+  name: string;
+  effectKey?: string;
+  callFailed?: boolean;
+}
+
 export function faultPoint(
   step: FaultStep,
   attempt: Mortal,
-  phase?: { name: string; effectKey?: string },
+  phase?: PhaseAt,
   answer?: HeldAnswer,
 ): void | Promise<void> {
   if (debug.enabled)
@@ -83,7 +92,7 @@ async function report(
   observe: Observer,
   step: FaultStep,
   attempt: Mortal,
-  phase: { name: string; effectKey?: string } | undefined,
+  phase: PhaseAt | undefined,
   answer: HeldAnswer | undefined,
 ): Promise<void> {
   try {
@@ -92,6 +101,7 @@ async function report(
       step,
       phase: phase?.name,
       effectKey: phase?.effectKey,
+      callFailed: phase?.callFailed,
       keyId: attempt.id,
       key: attempt.key,
       attempt: attempt.number,

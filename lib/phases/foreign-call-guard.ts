@@ -10,6 +10,7 @@ interface OutgoingRequest {
   onError?(error: Error): void;
   /** node:http */
   host?: string;
+  getHeader?(name: string): unknown;
   destroy?(error: Error): void;
 }
 
@@ -51,7 +52,7 @@ export class ForeignCallGuard {
     const host = String(request.origin ?? request.host ?? 'another system');
     const mistake = mistakeOf(context, method, host);
     if (mistake === undefined) return;
-    const error = this.guard.report(context, mistake);
+    const error = this.guard.report(context, { ...mistake, origin: originOf(request, host) });
     // A subscriber cannot throw into the sending code; it can end the request.
     if (error) (request.onError ?? request.destroy)?.call(request, error);
   };
@@ -93,6 +94,12 @@ function mistakeOf({ phase }: RequestContext, method: string, host: string): Mis
       'Make the call in atomicPhase.foreign(). If it changes nothing over there (a token, a search), wrap it in atomicPhase.unprotected().',
     unprotected: true,
   };
+}
+
+/** Only the header of a request of `node:http` has the port. */
+function originOf(request: OutgoingRequest, host: string): string {
+  const header = request.origin === undefined ? request.getHeader?.('host') : undefined;
+  return typeof header === 'string' ? header : host;
 }
 
 /** Reading is allowed anywhere. */

@@ -176,7 +176,7 @@ export class ForeignRun<R, T> {
   /** A test may have the outcome of a call get lost on its way. */
   private async called(ended: CallEnd<R>): Promise<CallEnd<R>> {
     try {
-      await this.reach('after_call');
+      await this.reach('after_call', 'error' in ended);
       return ended;
     } catch (error) {
       if (error instanceof SimulatedFailure) return { error };
@@ -325,9 +325,9 @@ export class ForeignRun<R, T> {
       : error;
   }
 
-  private reach(step: FaultStep): void | Promise<void> {
+  private reach(step: FaultStep, callFailed = false): void | Promise<void> {
     const { attempt, name } = this.place;
-    if (attempt) return faultPoint(step, attempt, { name, effectKey: this.effectKey });
+    if (attempt) return faultPoint(step, attempt, { name, effectKey: this.effectKey, callFailed });
   }
 
   private stop(why: StopReason): void {

@@ -102,6 +102,7 @@ export class PhaseJournal {
     if (this.active !== undefined) {
       noticeMisuse({
         code: 'phase_not_awaited',
+        phase: this.active,
         message: `Phase "${this.active}" was still running when the handler had returned. Its error would reach nobody, and nothing after it can rely on it: await it.`,
       });
     }

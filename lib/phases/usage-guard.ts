@@ -14,6 +14,8 @@ export interface Mistake {
   message: string;
   /** It is an effect that no phase protects: never accepted on a phased route. */
   unprotected: boolean;
+  /** Of a call: where it goes, with its port. */
+  origin?: string;
 }
 
 /** Warns once per route and mistake, or throws an error for each. */
@@ -34,7 +36,7 @@ export class UsageGuard {
   report(context: RequestContext, mistake: Mistake): PhaseUsageError | undefined {
     const { route, phased, journal } = context;
     const message = `${route} ${mistake.message}`;
-    const { code } = mistake;
+    const { code, origin } = mistake;
     // Timers and connections keep the context of a handler that has long ended.
     if (phased && mistake.unprotected && !journal.closed) {
       return new PhaseUsageError(
@@ -43,7 +45,7 @@ export class UsageGuard {
       );
     }
     if (this.mode === 'throw') return new PhaseUsageError(message, { code });
-    noticeMisuse({ code, message });
+    noticeMisuse({ code, message, origin });
     if (this.mode === 'warn') this.warnOnce(`${route} ${mistake.name}`, message);
     return undefined;
   }

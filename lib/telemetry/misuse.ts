@@ -4,6 +4,10 @@ export interface Misuse {
   code: MisuseCode;
   /** What was done and what to do instead, for people. */
   message: string;
+  /** The phase that it is about, where the running code is not part of it. */
+  phase?: string;
+  /** Of a call that is only warned of: where it goes, with its port. */
+  origin?: string | undefined;
 }
 
 export type MisuseCode =

@@ -6,7 +6,10 @@ import {
   type CrashSafetyOptions,
   type RequestSource,
 } from 'nestjs-atomic-idempotency/testing';
-import { createTestDatabase } from '../support/database.js';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import {
@@ -21,9 +24,11 @@ import { createTables } from './handlers/orders.js';
 
 forEachPlatform('What verifyCrashSafety can be told', (platform) => {
   let app: IdempotentApp;
+  let reports: TestDatabase;
 
   const start = (options: object) =>
     startIdempotentApp(platform, {
+      imports: [TypeOrmModule.forRoot({ ...reports.dataSourceOptions, name: 'reports' })],
       controllers: [Capabilities],
       providers: [SlowOrders, ForgetfulMailer, Parcels],
       logger: false,
@@ -33,12 +38,15 @@ forEachPlatform('What verifyCrashSafety can be told', (platform) => {
   beforeAll(async () => {
     const database = await createTestDatabase();
     await createTables(database);
+    reports = await createTestDatabase({ migrated: false });
+    await reports.query('CREATE TABLE reports (id serial PRIMARY KEY, text text)');
     app = await start({ database });
   });
   beforeEach(() => void ledger.splice(0));
   afterAll(async () => {
     await app.close();
     await app.database.drop();
+    await reports.drop();
   });
 
   const verify = (path: string, options?: CrashSafetyOptions) =>
@@ -148,6 +156,61 @@ forEachPlatform('What verifyCrashSafety can be told', (platform) => {
     expect(codesOf(error)).toEqual(['rows_differ']);
     expect(error.message).toContain('logs: 1 row inserted instead of 0.');
     const { safe } = await verify('order', { meanwhile, ignore: { tables: ['logs'] } });
+    expect(safe).toBe(true);
+  });
+
+  it('does not compare a column that is ignored, of all tables or of one', async () => {
+    const error = await failure({ path: '/capabilities/position' });
+    expect(codesOf(error)).toEqual(['rows_differ']);
+    expect(error.message).toContain('text "attempt 2" instead of text "attempt 1"');
+    for (const column of ['text', 'logs.text']) {
+      const { safe } = await verify('position', { ignore: { columns: [column] } });
+      expect(safe).toBe(true);
+    }
+    const other = { ignore: { columns: ['orders.text'] } };
+    expect(codesOf(await failure({ path: '/capabilities/position' }, other))).toEqual([
+      'rows_differ',
+    ]);
+  });
+
+  it('does not count calls to a host that is ignored, with or without its port', async () => {
+    const server: Server = createServer((_, response) => response.end());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const request = { path: '/capabilities/metrics', body: { url: `http://${host}` } };
+    expect(codesOf(await failure(request))).toEqual(['call_outside_phase']);
+    for (const ignored of [host, '127.0.0.1']) {
+      const { safe } = await verifyCrashSafety(app.app, request, { ignore: { hosts: [ignored] } });
+      expect(safe).toBe(true);
+    }
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('leaves the comparison of answers to sameAnswer', async () => {
+    const request = { path: '/capabilities/attempt' };
+    expect(codesOf(await failure(request))).toEqual(['answer_differs']);
+    const { safe } = await verifyCrashSafety(app.app, request, {
+      sameAnswer: (undisturbed, afterCrash) => undisturbed.status === afterCrash.status,
+    });
+    expect(safe).toBe(true);
+    const error = await failure(request, { sameAnswer: () => false });
+    expect(codesOf(error)).toEqual(['answer_differs']);
+    expect(error.message).toContain('not the same for sameAnswer (status 201)');
+  });
+
+  it('watches the tables of all data sources of the application', async () => {
+    const request = (where: string) => ({ path: '/capabilities/reports', body: { where } });
+    const outside = await failure(request('outside'));
+    expect(codesOf(outside)).toEqual(['write_outside_phase']);
+    expect(outside.message).toContain('reports: 2 rows inserted instead of 1.');
+    const past = await failure(request('phase'));
+    expect(codesOf(past)).toEqual(['write_past_transaction']);
+    expect(past.message).toContain('reports: 2 rows inserted instead of 1.');
+    for (const { line } of [...outside.report.problems, ...past.report.problems]) {
+      expect(line).toMatch(/capabilities\.ts:\d+/);
+    }
+    const { safe } = await verifyCrashSafety(app.app, request('unprotected'));
     expect(safe).toBe(true);
   });
 

@@ -1,4 +1,6 @@
+import { request as httpRequest } from 'node:http';
 import { Body, ConflictException, Controller, Injectable, Post, Req } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
 import {
   AtomicPhase,
   Idempotent,
@@ -7,6 +9,7 @@ import {
   Resumable,
   type DeliveredMessage,
 } from 'nestjs-atomic-idempotency';
+import { DataSource } from 'typeorm';
 import { insertOrder } from './handlers/orders.js';
 
 /** Another system that is a plain function, and keeps a ledger. */
@@ -52,6 +55,7 @@ export class Capabilities {
     private readonly phase: AtomicPhase,
     private readonly outbox: Outbox,
     private readonly slow: SlowOrders,
+    @InjectDataSource('reports') private readonly reportDatabase: DataSource,
   ) {}
 
   @Post('order')
@@ -142,6 +146,47 @@ export class Capabilities {
       },
     });
     return { id };
+  }
+
+  @Post('position')
+  @Idempotent({ phased: true })
+  position() {
+    return this.phase.local('order_created', async (tx) => {
+      const { attempt } = this.phase.current!;
+      await tx.query('INSERT INTO logs (text) VALUES ($1)', [`attempt ${attempt}`]);
+      return {};
+    });
+  }
+
+  @Post('metrics')
+  @Idempotent({ onAbandoned: 'resume' })
+  async metrics(@Body() { url }: { url: string }) {
+    await fetch(url, { method: 'POST', body: 'orders 1' });
+    await new Promise((resolve, reject) => {
+      httpRequest(url, { method: 'POST' }, (answer) => answer.resume().on('end', resolve))
+        .on('error', reject)
+        .end('orders 1');
+    });
+    return this.phase.local('order_created', (tx) => insertOrder(tx));
+  }
+
+  @Post('attempt')
+  @Idempotent({ phased: true })
+  async attempt() {
+    const { id } = await this.phase.local('order_created', (tx) => insertOrder(tx));
+    return { id, attempt: this.phase.current!.attempt };
+  }
+
+  @Post('reports')
+  @Idempotent({ onAbandoned: 'resume' })
+  async reports(@Body() { where }: { where: 'phase' | 'outside' | 'unprotected' }) {
+    const write = () => this.reportDatabase.query(`INSERT INTO reports (text) VALUES ('ordered')`);
+    if (where === 'outside') await write();
+    if (where === 'unprotected') await this.phase.unprotected(write);
+    return this.phase.local('order_created', async (tx) => {
+      if (where === 'phase') await write();
+      return insertOrder(tx);
+    });
   }
 
   @Post('background')

@@ -4,12 +4,14 @@ import { CrashSafetyError, verifyCrashSafety } from 'nestjs-atomic-idempotency/t
 import { createTestDatabase } from '../support/database.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
-import type { HandlerCase } from './handlers/case.js';
+import { mistakeOf, requestOf, type HandlerCase } from './handlers/case.js';
 import { createTables } from './handlers/orders.js';
 import { Provider } from './handlers/provider.js';
-import { Checkout, Mailer, right, RightHandlers } from './handlers/right.js';
-import { wrongCalls, WrongCalls } from './handlers/wrong-calls.js';
+import { Checkout, Mailer, right, RightHandlers, Transfers } from './handlers/right.js';
+import { wrongCalls, WrongCalls, WrongMailer } from './handlers/wrong-calls.js';
+import { stamp, wrongEnds, WrongEnds } from './handlers/wrong-ends.js';
 import { wrongPhases, WrongPhases } from './handlers/wrong-phases.js';
+import { wrongResults, WrongResults } from './handlers/wrong-results.js';
 import { wrongWrites, WrongWrites } from './handlers/wrong-writes.js';
 
 forEachPlatform('verifyCrashSafety', (platform) => {
@@ -23,13 +25,16 @@ forEachPlatform('verifyCrashSafety', (platform) => {
     pool = database.pool;
     await createTables(database);
     app = await startIdempotentApp(platform, {
-      controllers: [RightHandlers, WrongCalls, WrongPhases, WrongWrites],
+      controllers: [RightHandlers, WrongCalls, WrongEnds, WrongPhases, WrongResults, WrongWrites],
       providers: [
         Checkout,
         Mailer,
+        Transfers,
+        WrongMailer,
         { provide: Provider, useValue: provider },
         { provide: Pool, useFactory: () => pool },
       ],
+      configure: (nest) => void nest.use(stamp),
       logger: false,
       database,
     });
@@ -40,18 +45,24 @@ forEachPlatform('verifyCrashSafety', (platform) => {
     await provider.close();
   });
 
-  const verify = ({ path, request, options }: HandlerCase) =>
-    verifyCrashSafety(app.app, { path, ...request }, options);
+  const verify = (handler: HandlerCase) =>
+    verifyCrashSafety(app.app, requestOf(handler), handler.options);
 
-  it.each([...wrongWrites, ...wrongCalls, ...wrongPhases])(
+  it.each([...wrongWrites, ...wrongCalls, ...wrongPhases, ...wrongResults, ...wrongEnds])(
     'finds $name',
-    async ({ code, message = /./, line, ...endpoint }) => {
-      const error: unknown = await verify({ ...endpoint }).catch((thrown: unknown) => thrown);
+    async (handler) => {
+      const { code, message = /./ } = handler;
+      const error: unknown = await verify(handler).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(CrashSafetyError);
       const { problems } = (error as CrashSafetyError).report;
       expect(problems.map((problem) => problem.code)).toEqual([code]);
       expect(problems[0]!.message).toMatch(message);
-      if (line) expect(problems[0]!.line).toMatch(line);
+      const mistake = mistakeOf(handler);
+      if (mistake === undefined) return;
+      const { line, from } = problems[0]!;
+      // A client of the other system comes first, then who has called it.
+      const named = [line, ...from].map((each) => each?.replace(/:\d+$/, ''));
+      expect(named).toContain(mistake);
     },
   );
 

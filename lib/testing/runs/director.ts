@@ -99,7 +99,8 @@ export class Director implements StatementObserver, CallObserver {
     const { record, disturbance } = this;
     const { attempt, phase, where } = call.by;
     if (where === 'delivery') return this.answeredDelivery(call);
-    if (!record || attempt?.key !== record.key || call.kind !== 'http') return undefined;
+    if (!record?.isOf(attempt) || call.kind !== 'http') return undefined;
+    if (this.isIgnoredHost(call.origin)) return undefined;
     const name = this.placeName(record, attempt, phase, 'after', call.to);
     record.addSpot({
       kind: 'call',
@@ -130,6 +131,8 @@ export class Director implements StatementObserver, CallObserver {
   private async onPoint(point: FaultPoint): Promise<void> {
     const { record, disturbance } = this;
     if (!record || point.key !== record.key) return;
+    // A request to the same application, under the same key, is another one.
+    if (record.keyId !== undefined && point.keyId !== record.keyId) return;
     if (this.dead.has(idOf(point.keyId, point.attempt))) throw new SimulatedCrash(point.name);
     const { name, phase, step } = point;
     const isHere = !record.disturbed && 'at' in disturbance && disturbance.at.name === name;
@@ -166,7 +169,11 @@ export class Director implements StatementObserver, CallObserver {
       throw new SimulatedCrash(what);
     }
     record.activity += 1;
-    if (this.isOwnTable(text)) return;
+    if (this.isOwnTable(text)) {
+      // Of these, only what adds a message is the handler's doing.
+      record.ownStatements.push(statement);
+      return;
+    }
     record.statements.push(statement);
     if (this.isPlace(statement)) {
       this.dieIfPlanned('statement', 'before', what, attempt!, phase, true);
@@ -181,8 +188,7 @@ export class Director implements StatementObserver, CallObserver {
     record.activity += 1;
     if (this.isIgnoredHost(call.origin)) return undefined;
     record.calls.push(call);
-    if (attempt?.key !== record.key || where === 'library' || call.kind !== 'http')
-      return undefined;
+    if (!record.isOf(attempt) || where === 'library' || call.kind !== 'http') return undefined;
     try {
       this.dieIfPlanned('call', 'before', call.to, attempt, phase, where === 'transaction');
       return undefined;
@@ -208,7 +214,7 @@ export class Director implements StatementObserver, CallObserver {
   /** The library is about to end the phase, and a statement of its work is still on its way. */
   overtaken(statement: Statement): void {
     const { record } = this;
-    if (!record || statement.attempt?.key !== record.key || statement.past) return;
+    if (!record?.isOf(statement.attempt) || statement.past) return;
     record.misuses.push({
       code: 'statement_not_awaited',
       message: `The work of phase "${statement.phase}" returned before its statement (${statement.what}) had ended.`,
@@ -218,7 +224,8 @@ export class Director implements StatementObserver, CallObserver {
   }
 
   private onMisuse(misuse: Misuse): void {
-    const phase = requestContext.current?.phase?.name;
+    if (misuse.origin !== undefined && this.isIgnoredHost(misuse.origin)) return;
+    const phase = misuse.phase ?? requestContext.current?.phase?.name;
     this.record?.misuses.push({ ...misuse, place: here(), phase });
   }
 
@@ -231,9 +238,8 @@ export class Director implements StatementObserver, CallObserver {
   private isPlace(statement: Statement): boolean {
     const { record } = this;
     return (
-      record !== undefined &&
-      statement.attempt?.key === record.key &&
-      statement.attempt.began &&
+      record?.isOf(statement.attempt) === true &&
+      statement.attempt!.began &&
       isOwnStep(statement) &&
       !this.isOwnTable(statement.text)
     );

@@ -1,3 +1,4 @@
+import type { Attempt } from '../../keys/attempt.js';
 import type { FaultPoint, HeldAnswer, SimulatedCrash } from '../../faults/fault-points.js';
 import type { PhaseOutcome } from '../../telemetry/events.js';
 import type { Misuse } from '../../telemetry/misuse.js';
@@ -29,6 +30,8 @@ export class RunRecord {
   /** Places that the request came to, in order. */
   readonly spots: Spot[] = [];
   readonly statements: Statement[] = [];
+  /** Statements on the library's own tables by code of the handler, such as that of outbox.add(). */
+  readonly ownStatements: Statement[] = [];
   readonly calls: OutgoingCall[] = [];
   readonly misuses: NoticedMisuse[] = [];
   /** What promises were rejected with that nobody awaited. */
@@ -36,6 +39,8 @@ export class RunRecord {
   /** What deliveries of messages failed with. */
   readonly deliveryErrors: { id: string; topic: string; error: string }[] = [];
   readonly phaseEnds: PhaseEnd[] = [];
+  /** Phases whose call threw, in some attempt. */
+  readonly failedCalls = new Set<string>();
   /** Where each phase was started, in the user's code. */
   readonly phasePlaces = new Map<string, Place>();
   readonly commits: CrashSafetyRun['commits'] = {};
@@ -54,12 +59,18 @@ export class RunRecord {
 
   constructor(readonly key: string) {}
 
+  /** Whether something is done for this run, and not for a request that it sends to the same application. */
+  isOf(attempt: Attempt | undefined): attempt is Attempt {
+    return attempt?.key === this.key && (this.keyId === undefined || attempt.id === this.keyId);
+  }
+
   /** @param dies this is the last thing that the attempt does */
   addPoint(point: FaultPoint, dies: boolean): void {
     const { step, phase, effectKey, attempt, answer } = point;
     this.keyId ??= point.keyId;
     if (answer) this.held.set(attempt, { answer, error: point.error });
     if (phase === undefined) return;
+    if (point.callFailed) this.failedCalls.add(phase);
     if (step === 'after_commit') this.commits[phase] = (this.commits[phase] ?? 0) + 1;
     if (step === 'after_intent' && effectKey !== undefined && !dies) {
       this.countEffect(phase, effectKey);

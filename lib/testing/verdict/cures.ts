@@ -23,7 +23,6 @@ export const CURES = {
   rows_differ:
     'Write in atomicPhase.local(), through its tx, under a name that is the same in each attempt.',
   messages_differ: 'Add the message in a phase, through its tx: outbox.add(tx, …).',
-  phase_committed_twice: 'Give the phase one name that is the same in each attempt.',
   phases_differ:
     'Use the same phases, under the same names, in the same order in each attempt. What decides between them has to come from the request or from an earlier phase.',
   phase_misused: 'The message says what to change.',
@@ -37,7 +36,7 @@ export const CURES = {
   error_swallowed:
     'Let the error of a phase end the request: a retry resumes there. Catch only what the other system has refused for good.',
   doubt_taken_for_no:
-    'Throw an HttpException below 500 only where the other system has answered with a refusal. Let a time-out, a broken connection or its 5xx through as they are.',
+    'Throw an HttpException below 500 only where the other system has answered with a refusal, and let notExecuted be true only where nothing can have been sent, such as a refused connection. Let a time-out, a broken connection or its 5xx through as they are.',
   write_outside_phase:
     'Move the write into atomicPhase.local() and use its tx. If it may be missing or be there twice, wrap it in atomicPhase.unprotected().',
   write_past_transaction:
@@ -50,10 +49,10 @@ export const CURES = {
   second_call_in_phase: 'Give each call its own foreign phase.',
   effect_key_not_sent:
     "Pass effect.idempotencyKey to the other system. If it knows no keys, use inDoubt: 'stop' or 'reconcile'.",
-  effect_key_changed: 'Give the phase one name that is the same in each attempt.',
   request_differs:
     'Send the request that was stored with the first intent: build it in `request` and use effect.request in the call. Other systems refuse a key that comes with another body.',
-  calls_differ: 'Make each call in a foreign phase of its own.',
+  calls_differ:
+    'Make each call in a foreign phase of its own, of nothing but the request and what phases return.',
   effect_key_may_be_forgotten:
     "Say how long the other system remembers the key: keyValidFor: '24h'. After that the library asks instead of calling again.",
   work_after_answer:

@@ -81,7 +81,7 @@ function judgeRequests(effects: ReturnType<typeof effectsOf>): Finding[] {
 }
 
 /** What the other systems were asked to do: calls under one key are one effect. By destination and key. */
-function effectsOf(record: RunRecord): Map<string, Map<string, OutgoingCall[]>> {
+export function effectsOf(record: RunRecord): Map<string, Map<string, OutgoingCall[]>> {
   const effects = new Map<string, Map<string, OutgoingCall[]>>();
   for (const [index, call] of record.calls.entries()) {
     if (!call.sent || call.safe || IGNORED.has(call.by.where)) continue;
@@ -110,6 +110,15 @@ function isUnderKey(call: OutgoingCall, record: RunRecord): boolean {
   return record.effectKeysOf(call.by.phase).some((key) => call.carries(key));
 }
 
+/** All calls of a phase are one and the same under its effect key: a client tries again by itself. */
+export function isRepeated(record: RunRecord, phase: string | undefined): boolean {
+  const calls = record.calls.filter(({ by }) => by.phase === phase);
+  return (
+    calls.every((call) => isUnderKey(call, record)) &&
+    new Set(calls.map(({ digest }) => digest)).size === 1
+  );
+}
+
 /** The mistake that a call is by itself, whatever it leads to. */
 export function codeOf(call: OutgoingCall): ProblemCode | undefined {
   if (call.safe) return undefined;
@@ -133,10 +142,15 @@ export function subjectOf({
   return `${method} ${origin.replace(/^\w+:\/\//, '').replace(/:\d+$/, '')}`.trim();
 }
 
+const LENGTH = /^content-length:/i;
+
 function difference(one: string, other: string): string {
   const lines = one.split('\r\n');
   const others = other.split('\r\n');
-  const index = lines.findIndex((line, at) => line !== others[at]);
+  // Of two bodies, the length is the least that differs.
+  const differs = (line: string, at: number) => line !== others[at];
+  const telling = lines.findIndex((line, at) => differs(line, at) && !LENGTH.test(line));
+  const index = telling < 0 ? lines.findIndex(differs) : telling;
   const short = (line = '') => (line.length > 120 ? `${line.slice(0, 119)}…` : line);
   return `First: ${short(lines[index])} Then: ${short(others[index])}`;
 }

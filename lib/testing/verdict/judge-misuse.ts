@@ -1,6 +1,6 @@
 import { errorLine } from '../../telemetry/error-line.js';
 import type { RunResult } from '../runs/run-result.js';
-import { codeOf as codeOfCall, subjectOf } from './judge-calls.js';
+import { codeOf as codeOfCall, isRepeated, subjectOf } from './judge-calls.js';
 import { codeOf as codeOfStatement } from './judge-tables.js';
 import type { Finding } from './finding.js';
 import { userLine, type Place } from './user-line.js';
@@ -11,7 +11,10 @@ import { userLine, type Place } from './user-line.js';
  */
 export function judgeMisuse({ record }: RunResult): Finding[] {
   const aroundOf = (phase: string | undefined) => record.phasePlaces.get(phase ?? '');
-  const noticed = record.misuses.map(({ code, message, place, phase }): Finding => {
+  const misuses = record.misuses.filter(
+    ({ code, phase }) => code !== 'second_call_in_phase' || !isRepeated(record, phase),
+  );
+  const noticed = misuses.map(({ code, message, place, phase }): Finding => {
     const around = aroundOf(phase);
     return { code, subject: subjectIn(message, code, place), message, place, around };
   });

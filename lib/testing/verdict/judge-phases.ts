@@ -1,7 +1,11 @@
 import type { RunResult } from '../runs/run-result.js';
 import type { Finding } from './finding.js';
 
-/** Whether the phases were the same ones, in the same order, each once, under one effect key. */
+/**
+ * Whether the phases were the same ones, in the same order. That each is committed
+ * once, and called under one effect key, is up to the library: no handler can
+ * change it.
+ */
 export function judgePhases(result: RunResult, undisturbed: readonly RunResult[]): Finding[] {
   const { record, outcome } = result;
   const findings: Finding[] = [];
@@ -14,32 +18,18 @@ export function judgePhases(result: RunResult, undisturbed: readonly RunResult[]
       subject: '',
       message: 'A disturbed request took another way through its phases.',
       evidence: `It took ${own || 'none'} instead of ${expected[0] || 'none'}.`,
-      place: record.phasePlaces.get(
-        record.phases.find((phase) => !expected[0]!.includes(phase)) ?? '',
-      ),
+      place: placeOfDifference(result, undisturbed[0]!),
     });
   }
-  for (const [phase, count] of Object.entries(record.commits)) {
-    if (count > 1) {
-      findings.push({
-        code: 'phase_committed_twice',
-        subject: phase,
-        message: `Phase "${phase}" was committed ${count} times.`,
-        place: record.phasePlaces.get(phase),
-      });
-    }
-  }
-  for (const [phase, effects] of Object.entries(record.effects)) {
-    if (effects.length > 1) {
-      findings.push({
-        code: 'effect_key_changed',
-        subject: phase,
-        message: `Phase "${phase}" was called under ${effects.length} effect keys.`,
-        place: record.phasePlaces.get(phase),
-      });
-    }
-  }
   return [...findings, ...judgeDoubt(result)];
+}
+
+/** Where the first phase is that only one of them has. */
+function placeOfDifference({ record }: RunResult, { record: other }: RunResult) {
+  const added = record.phases.find((phase) => !other.phases.includes(phase));
+  if (added !== undefined) return record.phasePlaces.get(added);
+  const left = other.phases.find((phase) => !record.phases.includes(phase));
+  return other.phasePlaces.get(left ?? '');
 }
 
 /** What became of a call that took effect, and whose answer never arrived. */
@@ -62,10 +52,22 @@ function judgeDoubt({ disturbance, record, answers }: RunResult): Finding[] {
       },
     ];
   }
+  if (end.outcome === 'withdrawn') {
+    return [
+      {
+        code: 'doubt_taken_for_no',
+        subject: phase,
+        message: `The call of phase "${phase}" took effect and its answer got lost, but \`notExecuted\`, or the reconciler, said that it had never reached the other system.`,
+        place,
+      },
+    ];
+  }
   const again = record.calls
     .slice(record.calls.indexOf(record.disturbed.call!) + 1, end.calls)
     .some((call) => call.by.phase === phase && call.answered);
-  if (end.outcome === 'finished' && record.disturbed.call && !again) {
+  // Where `call` threw, a reconciler has found out what became of it.
+  const madeUp = !again && !record.failedCalls.has(phase);
+  if (end.outcome === 'finished' && record.disturbed.call && madeUp) {
     return [
       {
         code: 'error_swallowed',

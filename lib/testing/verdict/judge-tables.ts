@@ -7,7 +7,7 @@ import type { ProblemCode } from './cures.js';
 import type { Finding } from './finding.js';
 
 /** Whether the run changed the tables as an undisturbed one does. */
-export function judgeTables(result: RunResult, baseline: TableBaseline): Finding[] {
+export function judgeTables(result: RunResult, baseline: TableBaseline<Change>): Finding[] {
   return baseline.compare(result.changes).flatMap((difference) => {
     // What is not finished may lack something; it must not have done anything twice.
     const missing = result.outcome === 'final' ? difference.missing : [];
@@ -19,16 +19,17 @@ export function judgeTables(result: RunResult, baseline: TableBaseline): Finding
 }
 
 function findingOf(
-  difference: TableDifference,
+  difference: TableDifference<Change>,
   { changes, record }: RunResult,
-  baseline: TableBaseline,
+  baseline: TableBaseline<Change>,
 ): Finding {
   const { table, extra, missing } = difference;
   const involved = extra.length > 0 ? extra : missing;
   const stray = involved
     .concat(changes.filter((change) => change.table === table))
     .map(({ statement }) => statement)
-    .find((statement) => statement && codeOf(statement) !== undefined);
+    // The guards do not know messages, so all that is wrong with one is told here.
+    .find((statement) => statement && table !== OUTBOX && codeOf(statement) !== undefined);
   const statement = stray ?? involved.map((change) => change.statement).find(Boolean);
   const code = stray && codeOf(stray);
   return {
@@ -55,9 +56,9 @@ export function codeOf({ where, past, write }: Statement): ProblemCode | undefin
 const WORDS = { INSERT: 'inserted', UPDATE: 'updated', DELETE: 'deleted', TRUNCATE: 'truncated' };
 
 function describe(
-  { table, extra, missing }: TableDifference,
+  { table, extra, missing }: TableDifference<Change>,
   changes: readonly Change[],
-  baseline: TableBaseline,
+  baseline: TableBaseline<Change>,
 ): string {
   const ops = new Set([...extra, ...missing].map(({ op }) => op));
   const parts = [...ops].map((op) => {

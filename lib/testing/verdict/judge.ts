@@ -1,10 +1,12 @@
 import type { CrashSafetyOptions } from '../crash-safety.options.js';
 import type { RunResult } from '../runs/run-result.js';
+import type { Change } from '../world/changes.js';
 import { TableBaseline } from '../world/table-baseline.js';
 import { AnswerBaseline } from './answer-baseline.js';
 import type { Finding } from './finding.js';
 import { judgeAnswer } from './judge-answer.js';
 import { judgeCalls } from './judge-calls.js';
+import { contentsOf, judgeContents, type SentEffect } from './judge-contents.js';
 import { judgeDelivery } from './judge-delivery.js';
 import { judgeMisuse } from './judge-misuse.js';
 import { judgeObserved } from './judge-observed.js';
@@ -15,7 +17,8 @@ import { judgeTables } from './judge-tables.js';
 /** Compares disturbed runs with the undisturbed ones. */
 export class Judge {
   private readonly answers: AnswerBaseline;
-  private readonly tables: TableBaseline;
+  private readonly tables: TableBaseline<Change>;
+  private readonly contents: TableBaseline<SentEffect>;
 
   constructor(
     private readonly undisturbed: readonly RunResult[],
@@ -26,15 +29,19 @@ export class Judge {
       options.ignore?.json ?? [],
     );
     this.tables = new TableBaseline(undisturbed.map(({ changes }) => changes));
+    this.contents = new TableBaseline(undisturbed.map(({ record }) => contentsOf(record)));
   }
 
   judge(result: RunResult): Finding[] {
     const { options, undisturbed } = this;
     const outcome = judgeOutcome(result, options.unknown === 'fail');
+    const calls = judgeCalls(result, undisturbed);
     const rest = [
       ...judgeMisuse(result),
       ...judgeTables(result, this.tables),
-      ...judgeCalls(result, undisturbed),
+      ...calls,
+      // Where there are more calls or fewer, that they say something else is no news.
+      ...(calls.length === 0 ? judgeContents(result, this.contents) : []),
       ...judgePhases(result, undisturbed),
       ...judgeObserved(result, undisturbed),
       ...judgeDelivery(result),

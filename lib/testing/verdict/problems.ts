@@ -21,6 +21,12 @@ const CONSEQUENCES: Partial<Record<Finding['code'], Finding['code'][]>> = {
   stuck: ['phase_misused', 'retry_failed', 'unknown_outcome'],
   phases_differ: ['phase_misused'],
   error_swallowed: ['call_not_awaited'],
+  // One value differs from attempt to attempt: the repeat of the call shows it as well.
+  calls_differ: ['request_differs'],
+  // What is taken for never sent is sent again.
+  effect_key_not_sent: ['doubt_taken_for_no'],
+  rows_differ: ['phases_differ'],
+  answer_not_repeatable: ['replay_differs'],
   unhandled_rejection: [
     'phase_not_awaited',
     'phase_misused',

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ClientBase } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { Attempt } from '../../keys/attempt.js';
@@ -46,20 +47,47 @@ export function watchStatements(
   dataSources: readonly DataSource[],
   observer: StatementObserver,
 ): () => void {
-  const undo = [...prototypesOf(dataSources)].map((prototype) => hook(prototype, observer));
+  const undo = [
+    ...[...prototypesOf(dataSources, 'Client')].map((prototype) => hook(prototype, observer)),
+    ...[...prototypesOf(dataSources, 'Pool')].map((prototype) => hookPool(prototype)),
+  ];
   return () => {
     for (const each of undo) each();
   };
 }
 
 /** Of the driver that TypeORM has loaded: the same module as the application's own `import pg`. */
-function prototypesOf(dataSources: readonly DataSource[]): Set<{ query: Query }> {
+function prototypesOf(
+  dataSources: readonly DataSource[],
+  name: 'Client' | 'Pool',
+): Set<{ query: Query }> {
   const found = new Set<{ query: Query }>();
   for (const { driver } of dataSources) {
-    const { postgres } = driver as { postgres?: { Client?: { prototype: { query: Query } } } };
-    if (postgres?.Client) found.add(postgres.Client.prototype);
+    const { postgres } = driver as {
+      postgres?: Partial<Record<typeof name, { prototype: { query: Query } }>>;
+    };
+    if (postgres?.[name]) found.add(postgres[name].prototype);
   }
   return found;
+}
+
+/** Where a pool was asked: it sends the statement later, from a callback of its own. */
+const asked = new AsyncLocalStorage<Place>();
+
+function hookPool(prototype: { query: Query }): () => void {
+  const own = Object.getOwnPropertyDescriptor(prototype, 'query');
+  const original = prototype.query;
+  const hooked: Query = function (...args) {
+    if (!requestContext.current) return original.apply(this, args);
+    return asked.run(here(), () => original.apply(this, args));
+  };
+  prototype.query = hooked;
+  return () => {
+    if (prototype.query !== hooked) return;
+    // The class of pg inherits the method from that of pg-pool.
+    if (own) Object.defineProperty(prototype, 'query', own);
+    else Reflect.deleteProperty(prototype, 'query');
+  };
 }
 
 function hook(prototype: { query: Query }, observer: StatementObserver): () => void {
@@ -102,7 +130,7 @@ function describe(
     phase: phase?.name,
     attempt,
     pid: (client as { processID?: number }).processID,
-    place: here(),
+    place: asked.getStore() ?? here(),
   };
 }
 

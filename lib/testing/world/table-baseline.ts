@@ -1,32 +1,39 @@
-import type { Change } from './changes.js';
 import { sameLeaves } from './leaves.js';
 
+/** A change of a row, or a request to another system. */
+export interface Comparable {
+  /** Where: a table, a destination. */
+  table: string;
+  op: string;
+  leaves: Map<string, Set<string>>;
+}
+
 /** How the changes of one run in one table differ from those of the undisturbed runs. */
-export interface TableDifference {
+export interface TableDifference<C extends Comparable> {
   table: string;
   /** Changes that no undisturbed run made. */
-  extra: Change[];
+  extra: C[];
   /** Changes that an undisturbed run made, and this one did not. */
-  missing: Change[];
+  missing: C[];
 }
 
 /**
- * What undisturbed runs change in the tables. Two of them show which columns are
+ * What undisturbed runs change in the tables, or ask of other systems. Two of them show which columns are
  * other ones each time (ids, keys, counters); these are set aside, and all others
  * have to be the same after a crash.
  */
-export class TableBaseline {
+export class TableBaseline<C extends Comparable> {
   /** By table and column. */
   private readonly varying = new Set<string>();
 
-  constructor(private readonly undisturbed: readonly (readonly Change[])[]) {
+  constructor(private readonly undisturbed: readonly (readonly C[])[]) {
     for (const [index, run] of undisturbed.entries()) {
       for (const other of undisturbed.slice(index + 1)) this.learn(run, other);
     }
   }
 
   /** Nothing but what undisturbed runs do as well. */
-  compare(changes: readonly Change[]): TableDifference[] {
+  compare(changes: readonly C[]): TableDifference<C>[] {
     const tables = new Set([...this.undisturbed.flat(), ...changes].map(({ table }) => table));
     return [...tables].flatMap((table) => {
       const own = changes.filter((change) => change.table === table);
@@ -43,7 +50,7 @@ export class TableBaseline {
   }
 
   /** What is compared of a change, for messages: `status "paid"`. */
-  describe({ table, op, leaves }: Change): string {
+  describe({ table, op, leaves }: C): string {
     const values = [...leaves]
       .filter(([path]) => !this.isVarying(table, op, path))
       .map(([path, texts]) => `${path} ${[...texts].join(' ')}`);
@@ -52,10 +59,10 @@ export class TableBaseline {
 
   private differenceOf(
     table: string,
-    own: readonly Change[],
-    undisturbed: readonly Change[],
-  ): TableDifference {
-    const extra: Change[] = [];
+    own: readonly C[],
+    undisturbed: readonly C[],
+  ): TableDifference<C> {
+    const extra: C[] = [];
     const missing = [...undisturbed];
     for (const change of own) {
       const signature = this.signatureOf(change);
@@ -66,7 +73,7 @@ export class TableBaseline {
     return { table, extra, missing };
   }
 
-  private learn(first: readonly Change[], other: readonly Change[]): void {
+  private learn(first: readonly C[], other: readonly C[]): void {
     for (const [group, changes] of groups(first)) {
       const others = groups(other).get(group) ?? [];
       // Of as many rows each time, the first one is taken for the first one.
@@ -76,7 +83,7 @@ export class TableBaseline {
     }
   }
 
-  private learnPair(group: string, one: Change, other: Change): void {
+  private learnPair(group: string, one: C, other: C): void {
     for (const path of new Set([...one.leaves.keys(), ...other.leaves.keys()])) {
       if (!sameLeaves(one.leaves.get(path), other.leaves.get(path))) {
         this.varying.add(`${group} ${path}`);
@@ -88,7 +95,7 @@ export class TableBaseline {
     return this.varying.has(`${table} ${op} ${path}`);
   }
 
-  private signatureOf({ table, op, leaves }: Change): string {
+  private signatureOf({ table, op, leaves }: C): string {
     const compared = [...leaves]
       .filter(([path]) => !this.isVarying(table, op, path))
       .map(([path, values]) => `${path}=${[...values].toSorted().join()}`);
@@ -96,8 +103,8 @@ export class TableBaseline {
   }
 }
 
-function groups(changes: readonly Change[]): Map<string, Change[]> {
-  const found = new Map<string, Change[]>();
+function groups<C extends Comparable>(changes: readonly C[]): Map<string, C[]> {
+  const found = new Map<string, C[]>();
   for (const change of changes) {
     const group = `${change.table} ${change.op}`;
     found.set(group, [...(found.get(group) ?? []), change]);

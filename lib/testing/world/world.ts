@@ -23,13 +23,13 @@ export class World {
   }
 
   /** What was committed since the last look. */
-  async changes({ statements }: RunRecord): Promise<Change[]> {
+  async changes({ statements, ownStatements }: RunRecord): Promise<Change[]> {
     const found: Change[] = [];
     const rows: ChangedRow[] = [];
     for (const [index, store] of this.stores.entries()) {
       const taken = await store.take();
       rows.push(...taken);
-      found.push(...this.readers[index]!.read(taken, statements));
+      found.push(...this.readers[index]!.read(taken, [...statements, ...ownStatements]));
     }
     this.messages = rows.filter(({ table }) => table === OUTBOX).map((row) => row.new!);
     return found;

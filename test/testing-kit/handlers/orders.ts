@@ -14,6 +14,9 @@ export async function createTables(database: TestDatabase): Promise<void> {
   await database.query(`
     CREATE TABLE orders (id serial PRIMARY KEY, item text, charge text, created_at timestamptz DEFAULT now());
     CREATE TABLE logs (id serial, text text);
+    CREATE TABLE parcels (id serial PRIMARY KEY, state text);
+    CREATE TABLE seats (seat int PRIMARY KEY, taken boolean NOT NULL DEFAULT false);
+    INSERT INTO seats SELECT generate_series(0, 200);
     CREATE TABLE stock (id int PRIMARY KEY, left_over int);
     CREATE TABLE customers (name text PRIMARY KEY, orders int, seen_at timestamptz);
     CREATE FUNCTION note_order() RETURNS void LANGUAGE sql AS $$ INSERT INTO logs (text) VALUES ('ordered') $$;

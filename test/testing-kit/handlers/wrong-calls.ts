@@ -1,13 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { request } from 'node:http';
-import { BadRequestException, Controller, Post } from '@nestjs/common';
-import { AtomicPhase, Idempotent, Outbox } from 'nestjs-atomic-idempotency';
+import { BadRequestException, Controller, Injectable, Post } from '@nestjs/common';
+import { AtomicPhase, Idempotent, Outbox, OutboxHandler } from 'nestjs-atomic-idempotency';
 import type { HandlerCase } from './case.js';
 import { insertOrder } from './orders.js';
 import { Provider } from './provider.js';
 
 const REPEAT = { inDoubt: 'repeat', keyValidFor: '24h' } as const;
+
+/** Mails each time it is asked to, or never. */
+@Injectable()
+export class WrongMailer {
+  constructor(private readonly provider: Provider) {}
+
+  @OutboxHandler('orders.shipped')
+  async sendWithoutKey(): Promise<void> {
+    await this.provider.charge({ mail: true }); // wrong: in-a-delivery
+  }
+
+  @OutboxHandler('orders.lost')
+  async fail(): Promise<void> {
+    throw new Error('There is no mail server.');
+  }
+}
 
 /** Handlers that ask another system for more, or for less, than their client asked for. */
 @Controller('wrong-calls')
@@ -21,7 +37,7 @@ export class WrongCalls {
   @Post('outside')
   @Idempotent({ onAbandoned: 'resume' })
   async outside() {
-    const { id } = await this.provider.charge({ amount: 1 });
+    const { id } = await this.provider.charge({ amount: 1 }); // wrong: outside
     await this.phase.local('order_created', (tx) => insertOrder(tx));
     return { id };
   }
@@ -30,7 +46,7 @@ export class WrongCalls {
   @Idempotent({ onAbandoned: 'resume' })
   async inATransaction() {
     return this.phase.local('order_created', async (tx) => {
-      const { id } = await this.provider.charge({ amount: 1 });
+      const { id } = await this.provider.charge({ amount: 1 }); // wrong: in-a-transaction
       await insertOrder(tx);
       return { id };
     });
@@ -41,7 +57,7 @@ export class WrongCalls {
   async withoutKey() {
     return this.phase.foreign('charge_created', {
       ...REPEAT,
-      call: () => this.provider.charge({ amount: 1 }),
+      call: () => this.provider.charge({ amount: 1 }), // wrong: without-key
     });
   }
 
@@ -50,7 +66,7 @@ export class WrongCalls {
   async withANewKey() {
     return this.phase.foreign('charge_created', {
       ...REPEAT,
-      call: () => this.provider.charge({ amount: 1 }, randomUUID()),
+      call: () => this.provider.charge({ amount: 1 }, randomUUID()), // wrong: with-a-new-key
     });
   }
 
@@ -60,7 +76,7 @@ export class WrongCalls {
     return this.phase.foreign('charge_created', {
       ...REPEAT,
       call: ({ idempotencyKey }) =>
-        this.provider.charge({ amount: 1, at: randomUUID() }, idempotencyKey),
+        this.provider.charge({ amount: 1, at: randomUUID() }, idempotencyKey), // wrong: another-request
     });
   }
 
@@ -71,7 +87,7 @@ export class WrongCalls {
       ...REPEAT,
       call: async ({ idempotencyKey }) => {
         await this.provider.charge({ amount: 1 }, `${idempotencyKey}/1`);
-        return this.provider.charge({ amount: 2 }, `${idempotencyKey}/2`);
+        return this.provider.charge({ amount: 2 }, `${idempotencyKey}/2`); // wrong: two-calls
       },
     });
   }
@@ -79,6 +95,7 @@ export class WrongCalls {
   @Post('no-end-of-key')
   @Idempotent({ phased: true })
   async noEndOfKey() {
+    // wrong: no-end-of-key
     return this.phase.foreign('charge_created', {
       inDoubt: 'repeat',
       call: ({ idempotencyKey }) => this.provider.charge({ amount: 1 }, idempotencyKey),
@@ -88,6 +105,7 @@ export class WrongCalls {
   @Post('doubt-as-no')
   @Idempotent({ phased: true })
   async doubtAsNo() {
+    // wrong: doubt-as-no
     return this.phase.foreign('charge_created', {
       ...REPEAT,
       call: ({ idempotencyKey }) =>
@@ -100,6 +118,7 @@ export class WrongCalls {
   @Post('swallowed-in-call')
   @Idempotent({ phased: true })
   async swallowedInCall() {
+    // wrong: swallowed-in-call
     return this.phase.foreign('charge_created', {
       ...REPEAT,
       call: ({ idempotencyKey }) =>
@@ -111,6 +130,7 @@ export class WrongCalls {
   @Idempotent({ phased: true })
   async swallowed() {
     const charge = await this.phase
+      // wrong: swallowed
       .foreign('charge_created', {
         ...REPEAT,
         call: ({ idempotencyKey }) => this.provider.charge({ amount: 1 }, idempotencyKey),
@@ -125,7 +145,7 @@ export class WrongCalls {
     return this.phase.foreign('mail_sent', {
       ...REPEAT,
       call: async ({ idempotencyKey }) => {
-        void this.provider.charge({ mail: true }, idempotencyKey);
+        void this.provider.charge({ mail: true }, idempotencyKey); // wrong: not-awaited
         return { sent: true };
       },
     });
@@ -135,6 +155,7 @@ export class WrongCalls {
   @Idempotent({ onAbandoned: 'resume' })
   async byNodeHttp() {
     await new Promise((resolve, reject) => {
+      // wrong: by-node-http
       const call = request(`${this.provider.url}/mails`, { method: 'POST' }, (response) => {
         response.resume().on('end', resolve);
       });
@@ -162,7 +183,7 @@ export class WrongCalls {
   async bySocket() {
     const { hostname, port } = new URL(this.provider.url);
     await new Promise((resolve, reject) => {
-      const socket = connect(Number(port), hostname);
+      const socket = connect(Number(port), hostname); // wrong: by-socket
       socket.on('error', reject).on('close', resolve).end('EHLO example.com\r\n');
       socket.resume();
     });
@@ -178,40 +199,34 @@ export const wrongCalls: HandlerCase[] = [
     path: at('outside'),
     code: 'call_outside_phase',
     message: /POST http:\/\/127.0.0.1:\d+: 2 effects instead of 1/,
-    line: /provider\.ts/,
   },
   {
     name: 'a call inside a transaction',
     path: at('in-a-transaction'),
     code: 'call_in_transaction',
     message: /2 effects instead of 1/,
-    line: /provider\.ts/,
   },
   {
     name: 'a repeatable call without the effect key',
     path: at('without-key'),
     code: 'effect_key_not_sent',
     message: /"charge_created" .* without the effect key.*2 effects instead of 1/,
-    line: /provider\.ts/,
   },
   {
     name: 'a key that is made anew for each attempt',
     path: at('with-a-new-key'),
     code: 'effect_key_not_sent',
-    line: /provider\.ts/,
   },
   {
     name: 'a repeat with another body',
     path: at('another-request'),
     code: 'request_differs',
     message: /two different requests under one effect key/,
-    line: /provider\.ts/,
   },
   {
     name: 'two calls in one foreign phase',
     path: at('two-calls'),
     code: 'second_call_in_phase',
-    line: /provider\.ts/,
   },
   {
     name: 'a key whose end nobody has stated',
@@ -240,7 +255,6 @@ export const wrongCalls: HandlerCase[] = [
     path: at('not-awaited'),
     code: 'call_not_awaited',
     message: /before POST .* had answered/,
-    line: /provider\.ts/,
   },
   {
     name: 'a call by node:http outside any phase',
@@ -253,7 +267,6 @@ export const wrongCalls: HandlerCase[] = [
     path: at('in-a-delivery'),
     code: 'delivery_differs',
     message: /called POST http:.* again, without a key/,
-    line: /provider\.ts/,
   },
   {
     name: 'a message that cannot be delivered',

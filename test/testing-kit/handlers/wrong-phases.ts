@@ -6,8 +6,6 @@ import { DataSource } from 'typeorm';
 import type { HandlerCase } from './case.js';
 import { insertOrder } from './orders.js';
 
-let run = 0;
-
 /** Handlers that use phases in a way that a resume cannot follow, and answers that it cannot make again. */
 @Controller('wrong-phases')
 export class WrongPhases {
@@ -19,7 +17,7 @@ export class WrongPhases {
   @Post('random-name')
   @Idempotent({ phased: true })
   async randomName() {
-    await this.phase.local(`order_created_${randomUUID()}`, (tx) => insertOrder(tx));
+    await this.phase.local(`order_created_${randomUUID()}`, (tx) => insertOrder(tx)); // wrong: random-name
     await this.phase.local('order_packed', async () => undefined);
     return {};
   }
@@ -28,6 +26,7 @@ export class WrongPhases {
   @Idempotent({ phased: true })
   async notAwaited() {
     const order = await this.phase.local('order_created', (tx) => insertOrder(tx));
+    // wrong: not-awaited
     void this.phase.local('order_packed', async (tx) => {
       await tx.query(`INSERT INTO logs (text) VALUES ('packed')`);
     });
@@ -39,7 +38,7 @@ export class WrongPhases {
   async atOnce() {
     await Promise.all([
       this.phase.local('order_created', (tx) => insertOrder(tx)),
-      this.phase.local('order_packed', async () => undefined),
+      this.phase.local('order_packed', async () => undefined), // wrong: at-once
     ]).catch(() => undefined);
     return {};
   }
@@ -51,7 +50,7 @@ export class WrongPhases {
     await this.phase.local('order_created', async (tx) => {
       order = await insertOrder(tx);
     });
-    return { id: order!.id };
+    return { id: order!.id }; // wrong: closure
   }
 
   @Post('closure-null')
@@ -82,18 +81,17 @@ export class WrongPhases {
   @Post('other-phases')
   @Idempotent({ phased: true })
   async otherPhases() {
-    run += 1;
     const { attempt } = this.phase.current!;
     await this.phase.local('order_created', (tx) => insertOrder(tx));
-    if (attempt === 1) await this.phase.local('order_packed', async () => undefined);
+    if (attempt === 1) await this.phase.local('order_packed', async () => undefined); // wrong: other-phases
     return {};
   }
 
   @Post('outer-transaction')
   @Idempotent({ onAbandoned: 'resume' })
   async outerTransaction() {
-    return this.dataSource.transaction(() =>
-      this.phase.local('order_created', (tx) => insertOrder(tx)),
+    return this.dataSource.transaction(
+      () => this.phase.local('order_created', (tx) => insertOrder(tx)), // wrong: outer-transaction
     );
   }
 

@@ -18,7 +18,7 @@ export class WrongWrites {
   @Post('outside')
   @Idempotent({ onAbandoned: 'resume' })
   async outside() {
-    await this.dataSource.query(`INSERT INTO logs (text) VALUES ('ordered')`);
+    await this.dataSource.query(`INSERT INTO logs (text) VALUES ('ordered')`); // wrong: outside
     return this.phase.local('order_created', (tx) => insertOrder(tx));
   }
 
@@ -26,7 +26,7 @@ export class WrongWrites {
   @Idempotent({ onAbandoned: 'resume' })
   async pastTheTransaction() {
     return this.phase.local('order_created', async (tx) => {
-      await this.dataSource.query(`INSERT INTO logs (text) VALUES ('ordered')`);
+      await this.dataSource.query(`INSERT INTO logs (text) VALUES ('ordered')`); // wrong: past-the-transaction
       return insertOrder(tx);
     });
   }
@@ -35,7 +35,7 @@ export class WrongWrites {
   @Idempotent({ onAbandoned: 'resume' })
   async byAnotherPool() {
     const order = await this.phase.local('order_created', (tx) => insertOrder(tx));
-    await this.pool.query(`INSERT INTO logs (text) VALUES ('ordered')`);
+    await this.pool.query(`INSERT INTO logs (text) VALUES ('ordered')`); // wrong: by-another-pool
     await this.phase.local('order_packed', async () => undefined);
     return order;
   }
@@ -43,6 +43,7 @@ export class WrongWrites {
   @Post('in-a-cte')
   @Idempotent({ onAbandoned: 'resume' })
   async inACte() {
+    // wrong: in-a-cte
     await this.dataSource.query(
       `WITH sold AS (UPDATE stock SET left_over = left_over - 1 RETURNING id) SELECT id FROM sold`,
     );
@@ -56,7 +57,7 @@ export class WrongWrites {
       inDoubt: 'repeat',
       keyValidFor: '24h',
       call: async ({ idempotencyKey }) => {
-        await this.dataSource.query(`INSERT INTO logs (text) VALUES ('charged')`);
+        await this.dataSource.query(`INSERT INTO logs (text) VALUES ('charged')`); // wrong: in-a-call
         return { id: idempotencyKey.length };
       },
     });
@@ -66,7 +67,7 @@ export class WrongWrites {
   @Idempotent({ onAbandoned: 'resume' })
   async byAFunction() {
     // Nobody can tell from its text that it writes.
-    await this.dataSource.query(`SELECT note_order()`);
+    await this.dataSource.query(`SELECT note_order()`); // wrong: by-a-function
     return this.phase.local('order_created', (tx) => insertOrder(tx));
   }
 
@@ -74,13 +75,14 @@ export class WrongWrites {
   @Idempotent({ phased: true })
   async afterTheAnswer() {
     const order = await this.phase.local('order_created', (tx) => insertOrder(tx));
-    setTimeout(() => void this.pool.query(`INSERT INTO logs (text) VALUES ('ordered')`), 1);
+    setTimeout(() => void this.pool.query(`INSERT INTO logs (text) VALUES ('ordered')`), 1); // wrong: after-the-answer
     return order;
   }
 
   @Post('not-awaited')
   @Idempotent({ phased: true })
   async notAwaited() {
+    // wrong: not-awaited
     return this.phase.local('order_created', async (tx) => {
       void tx.query(`INSERT INTO logs (text) VALUES ('ordered')`);
       return { done: true };
@@ -90,7 +92,7 @@ export class WrongWrites {
   @Post('message-outside')
   @Idempotent({ onAbandoned: 'resume' })
   async messageOutside() {
-    await this.dataSource.transaction((tx) => this.outbox.add(tx, 'orders.created', {}));
+    await this.dataSource.transaction((tx) => this.outbox.add(tx, 'orders.created', {})); // wrong: message-outside
     return this.phase.local('order_created', (tx) => insertOrder(tx));
   }
 }

@@ -1,8 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { INestApplication } from '@nestjs/common';
+import { Controller, INestApplication, Post } from '@nestjs/common';
 import { Test, TestingModule } from '@nestjs/testing';
-import { verifyCrashSafety } from 'nestjs-atomic-idempotency/testing';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { Idempotent } from 'nestjs-atomic-idempotency';
+import { CrashSafetyError, verifyCrashSafety } from 'nestjs-atomic-idempotency/testing';
+import { DataSource } from 'typeorm';
 import { AppModule } from './../src/app.module.js';
+
+/** Writes where no phase protects it. */
+@Controller('imports')
+class ImportsController {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  @Post()
+  @Idempotent({ onAbandoned: 'resume' })
+  async create() {
+    await this.dataSource.query("INSERT INTO orders (article) VALUES ('rocket')");
+    return {};
+  }
+}
 
 describe('OrdersController (e2e)', () => {
   let app: INestApplication;
@@ -10,6 +26,7 @@ describe('OrdersController (e2e)', () => {
   beforeEach(async () => {
     const moduleFixture: TestingModule = await Test.createTestingModule({
       imports: [AppModule],
+      controllers: [ImportsController],
     }).compile();
 
     app = moduleFixture.createNestApplication();
@@ -38,6 +55,17 @@ describe('OrdersController (e2e)', () => {
       body: { article: 'rocket' },
     });
     expect(runs.length).toBeGreaterThan(0);
+  });
+
+  it('/imports (POST) does not survive crashes, and the kit names the line', async () => {
+    const error: unknown = await verifyCrashSafety(app, { path: '/imports' }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(CrashSafetyError);
+    const { problems } = (error as CrashSafetyError).report;
+    expect(problems.map(({ code }) => code)).toEqual(['write_outside_phase']);
+    expect(problems[0]!.message).toContain('orders: 2 rows inserted instead of 1.');
+    expect(problems[0]!.line).toContain('app.e2e-spec.ts:');
   });
 
   afterEach(async () => {

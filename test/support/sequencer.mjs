@@ -10,7 +10,18 @@ const { default: Sequencer } = createRequire(import.meta.url)('@jest/test-sequen
  * time-out. Each of them at the end of a run would keep one worker busy while the others
  * have nothing left to do.
  */
-const SLOW = ['crashes', 'sample-app', 'processes', 'clients', 'leases', 'keys', 'leaks'];
+const SLOW = [
+  'leaks',
+  'testing-kit',
+  'client',
+  'sample-app',
+  'crashes',
+  'processes',
+  'operator-page',
+  'clients',
+  'leases',
+  'keys',
+];
 
 /**
  * Slow folders first, then large files. Jest's own order goes by the times of an earlier run,

@@ -17,6 +17,12 @@ export async function coverage(args: string[], usage: string): Promise<number> {
     if (given === undefined || positionals.length > 1) throw new Mistake(usage);
     const file = resolve(given);
     const entries = entryPointsOf(await modulesOf(file, await rootModule(file, values.export)));
+    // Where a module gets its imports from a forRoot(), its class alone has nothing in it.
+    if (entries.length === 0) {
+      throw new Mistake(
+        `${file}: no entry point was found, so nothing was checked. If the root module is made by a function, such as AppModule.forRoot(), export what it returns and name that with --export.`,
+      );
+    }
     const missing = entries.filter((entry) => entry.coverage === 'missing').length;
     const summary = `${entries.length} entry point(s), ${missing} missing`;
     console.log(

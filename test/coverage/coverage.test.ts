@@ -144,10 +144,11 @@ describe('Coverage', () => {
         ({ stdout }) => ({ code: 0, stdout, stderr: '' }),
         (error: { code: number; stdout: string; stderr: string }) => error,
       );
-    const [json, covered, unknown] = await Promise.all([
+    const [json, covered, unknown, empty] = await Promise.all([
       run('coverage', audited, '--json'),
       run('coverage', audited, '--export', 'dynamic'),
       run('coverage', audited, '--export', 'Nothing'),
+      run('coverage', audited, '--export', 'EmptyModule'),
     ]);
     expect([json.code, covered.code]).toEqual([1, 0]);
     expect(linesOf(JSON.parse(json.stdout) as EntryPoint[])).toEqual(EXPECTED);
@@ -156,6 +157,10 @@ describe('Coverage', () => {
     expect([unknown.code, unknown.stderr]).toEqual([
       2,
       expect.stringContaining('has no module called Nothing'),
+    ]);
+    expect([empty.code, empty.stderr]).toEqual([
+      2,
+      expect.stringContaining('no entry point was found, so nothing was checked'),
     ]);
     expect([AppModule.name, CoveredModule.name]).toEqual(['AppModule', 'CoveredModule']);
   });

@@ -68,4 +68,8 @@ export class AppModule {}
 @Module({ imports, controllers: [SafeController, ExemptController] })
 export class CoveredModule {}
 
+/** As a class whose forRoot() brings everything. */
+@Module({ imports })
+export class EmptyModule {}
+
 export const dynamic = { module: CoveredModule };

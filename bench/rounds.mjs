@@ -102,7 +102,9 @@ export class Rounds {
    * @param {number} rounds
    */
   async #round(duration, rounds) {
-    for (const measure of this.measures) {
+    // Every other round backwards: whoever comes right after another would always meet what that one left.
+    const order = this.done % 2 === 0 ? this.measures : this.measures.toReversed();
+    for (const measure of order) {
       this.progress.step(
         `round ${this.done + 1} of ${rounds}: ${measure.label} (${measure.platform})`,
       );

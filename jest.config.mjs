@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os';
-import { swcOptions } from './test/support/swc-options.mjs';
 
 /** @type {import('jest').Config} */
 const shared = {
@@ -8,19 +7,9 @@ const shared = {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/'],
   modulePathIgnorePatterns: ['<rootDir>/test/package/'],
 
-  extensionsToTreatAsEsm: ['.ts'],
-  transform: { '^.+\\.ts$': ['@swc/jest', swcOptions] },
-  moduleNameMapper: {
-    // TypeScript's ESM imports name the compiled file.
-    '^(\\.{1,2}/.*)\\.js$': '$1',
-    // The package by its own name, from source: no build between edit and test.
-    '^nestjs-atomic-idempotency$': '<rootDir>/lib/index.ts',
-    '^nestjs-atomic-idempotency/client$': '<rootDir>/lib/client/index.ts',
-    '^nestjs-atomic-idempotency/client/file$': '<rootDir>/lib/client/file.ts',
-    '^nestjs-atomic-idempotency/migrations$': '<rootDir>/migrations/index.ts',
-    '^nestjs-atomic-idempotency/opentelemetry$': '<rootDir>/lib/opentelemetry/index.ts',
-    '^nestjs-atomic-idempotency/testing$': '<rootDir>/lib/testing/index.ts',
-  },
+  // Modules are loaded by Node itself, and TypeScript is compiled on the way.
+  runtime: `${import.meta.dirname}/test/support/jest/runtime.mjs`,
+  transform: {},
 };
 
 /** @type {import('jest').Config} */
@@ -31,12 +20,12 @@ export default {
     {
       ...shared,
       testMatch: ['**/*.unit.test.ts'],
-      testEnvironment: '<rootDir>/test/support/unit-environment.mjs',
+      testEnvironment: '<rootDir>/test/support/jest/unit-environment.mjs',
     },
     {
       ...shared,
       testMatch: ['**/!(*.unit).test.ts'],
-      testEnvironment: '<rootDir>/test/support/environment.mjs',
+      testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
       // Each test file on its own database, see test/support/database.ts.
       globalSetup: '<rootDir>/test/support/global-setup.mjs',
       globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
@@ -50,8 +39,7 @@ export default {
   // A test waits for the database and for other processes half of its time: twice as many
   // workers as cores keep the cores busy.
   maxWorkers: 2 * availableParallelism(),
-  // Node never frees the modules of a finished test file (they live in a vm context),
-  // so a worker is replaced when it has grown this far.
+  // Node never frees a module, so a worker is replaced when it has grown this far.
   workerIdleMemoryLimit: '1GB',
   testSequencer: '<rootDir>/test/support/sequencer.mjs',
   watchman: false,

@@ -17,7 +17,7 @@ interface Copy {
 const shared = globalThis as { [LIST]?: Map<string, Copy> };
 const copies = (shared[LIST] ??= new Map<string, Copy>());
 const here = thisCopy();
-// The same files evaluated again (`jest.resetModules()`) are the same copy.
+// The same files evaluated again, as after `jest.resetModules()`, are the same copy.
 const own = copies.get(here) ?? { inUse: false };
 copies.set(here, own);
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import {
   createIdempotentFetch,
   resultOf,
@@ -135,8 +135,8 @@ describePhases(
 
     it('is found by another copy of the client', async () => {
       // As CommonJS and ES modules in one process are: what they share is the global object.
-      jest.resetModules();
-      const copy = await import('nestjs-atomic-idempotency/client');
+      const name = 'nestjs-atomic-idempotency/client?copy';
+      const copy: typeof import('nestjs-atomic-idempotency/client') = await import(name);
       expect(copy.createIdempotentFetch).not.toBe(createIdempotentFetch);
       const other = copy.createIdempotentFetch();
       app.handle('copy', (phases) =>

@@ -13,6 +13,10 @@ function copies(): Map<string, { inUse: boolean }> {
   return shared[Symbol.for('nestjs-atomic-idempotency:copies')] as ReturnType<typeof copies>;
 }
 
+/** The same files, evaluated again. */
+let loaded = 0;
+const loadAgain = () => import(`../../lib/copies.js?copy=${(loaded += 1)}`);
+
 describe('Another copy of the package in the process', () => {
   let database: TestDatabase;
   beforeAll(async () => {
@@ -42,15 +46,13 @@ describe('Another copy of the package in the process', () => {
   it('that an application uses already is reported by the one that is loaded later', async () => {
     const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
     copies().set(OTHER, { inUse: true });
-    jest.resetModules();
-    await import('../../lib/copies.js');
+    await loadAgain();
     expect(warned).toHaveBeenCalledTimes(1);
     expect(warned).toHaveBeenCalledWith(expect.stringContaining(OTHER));
   });
 
   it('is not reported when the same files are loaded again', async () => {
-    jest.resetModules();
-    await import('../../lib/copies.js');
+    await loadAgain();
     expect([...copies().keys()]).toHaveLength(1);
   });
 

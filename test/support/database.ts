@@ -27,7 +27,8 @@ export interface TestDatabaseOptions {
 export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `${setting('TEST_DATABASE_PREFIX')}_${randomBytes(6).toString('hex')}`;
   const template = options.migrated === false ? 'template1' : setting('TEST_DATABASE_TEMPLATE');
-  await onServer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+  const copy = process.env.TEST_DATABASE_COPY ?? '';
+  await onServer(`CREATE DATABASE ${name} TEMPLATE ${template} ${copy}`);
 
   const url = databaseUrl(name);
   const pool = new Pool({ connectionString: url, max: 5, allowExitOnIdle: true });

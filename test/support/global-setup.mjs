@@ -18,6 +18,7 @@ export default async function globalSetup() {
   process.env.TEST_SERVER_URL = server.url;
   process.env.TEST_DATABASE_PREFIX = databases.prefix;
   process.env.TEST_DATABASE_TEMPLATE = databases.template;
+  process.env.TEST_DATABASE_COPY = databases.copy;
   process.env.TEST_BUILD = build;
 
   endTestRun = async () => {

@@ -28,11 +28,27 @@ export async function prepareDatabases(serverUrl, run, build) {
   return {
     prefix,
     template,
+    copy: await cheapestCopy(session),
     async drop() {
       await dropDatabases(session, (name) => name.startsWith(`${prefix}_`));
       await session.end();
     },
   };
+}
+
+/**
+ * Through the log, which is the default from version 15 on, a copy takes several times
+ * the processor time of one by files; by files, it flushes everything to the disk, which
+ * costs nothing only if nothing is flushed.
+ *
+ * @param {Client} session
+ */
+async function cheapestCopy(session) {
+  const { rows } = await session.query(
+    `SELECT current_setting('server_version_num')::int >= 150000
+        AND current_setting('fsync') = 'off' AS by_files`,
+  );
+  return rows[0].by_files ? 'STRATEGY file_copy' : '';
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import TestEnvironment from './environment.mjs';
+import ProcessEnvironment from './environment.mjs';
 
 /** What the global set-up tells about its database server and its build. */
 const SETTINGS = /^(TEST_|DATABASE_URL$)/;
@@ -9,14 +9,14 @@ const SETTINGS = /^(TEST_|DATABASE_URL$)/;
  * runs without the global set-up, so it must not come to depend on one that another test
  * of the same run has needed.
  */
-export default class UnitEnvironment extends TestEnvironment {
+export default class UnitEnvironment extends ProcessEnvironment {
   /** The worker's own method, which test files of other kinds use after this one. */
   #connect = Socket.prototype.connect;
 
   /** @override */
   async setup() {
     await super.setup();
-    const { env } = this.global.process;
+    const { env } = process;
     for (const name of Object.keys(env)) if (SETTINGS.test(name)) delete env[name];
     Socket.prototype.connect = () => {
       throw new Error('A unit test opens no connection: name the file *.test.ts instead.');

@@ -12,8 +12,9 @@ const SUPERVISOR = fileURLToPath(new URL('./postgres-supervisor.mjs', import.met
  * @typedef {object} PostgresOptions
  * @property {string} [folder] where the data stays between two starts; without
  *   it the data lives in the temporary folder and goes when the server stops
- * @property {boolean} [durable] default true. False switches `fsync` off: much
- *   faster, safe against a killed server, not against a power cut
+ * @property {boolean} [durable] default true. False switches `fsync` off and keeps
+ *   temporary data in memory: much faster, safe against a killed server, not against a
+ *   power cut
  * @property {number} [maxConnections] default 100
  */
 

@@ -1,5 +1,6 @@
 import type { Deviation } from '../changes/expectation.js';
 import { Problems } from '../changes/problems.js';
+import type { Problem } from '../verification-error.js';
 import type { Counts } from '../changes/effect-watch.js';
 import type { DeliveryProblemCode } from './delivery-options.js';
 
@@ -31,12 +32,22 @@ export type DeliveryScenario = 'once' | 'died' | 'twice' | 'at once' | 'statemen
 
 /** Makes problems of what runs have shown, one for each cause. */
 export class DeliveryVerdict {
-  readonly problems = new Problems<DeliveryProblemCode>();
+  private readonly found = new Problems<DeliveryProblemCode>();
   /** What a second delivery in turn repeats is no race. */
   private readonly repeated = new Set<string>();
 
+  /**
+   * What comes late shows in whichever run is under way by then, so beside it nothing
+   * else that the runs have shown can be relied on.
+   */
+  get problems(): Problem<DeliveryProblemCode>[] {
+    const { list } = this.found;
+    const late = list.filter(({ code }) => code === 'not_awaited');
+    return late.length > 0 ? late : list;
+  }
+
   add(code: DeliveryProblemCode, at: string, message: string, cause?: string): void {
-    this.problems.add({ code, at, message, cure: CURES[code], docs: DOCS }, cause ?? message);
+    this.found.add({ code, at, message, cure: CURES[code], docs: DOCS }, cause ?? message);
   }
 
   compare(scenario: DeliveryScenario, at: string, deviations: readonly Deviation[]): void {

@@ -64,7 +64,7 @@ class DeliveryKit {
   ) {}
 
   get problems() {
-    return this.verdict.problems.list;
+    return this.verdict.problems;
   }
 
   get subject(): string {

@@ -6,6 +6,7 @@ import { swcOptions } from '../swc-options.mjs';
 
 const ROOT = new URL('../../../', import.meta.url).href;
 const TESTS = `${ROOT}test/`;
+const SAMPLE = `${ROOT}sample-app/`;
 const HERE = new URL('./', import.meta.url).href;
 const GLOBALS = new URL('./globals.mjs', import.meta.url).href;
 
@@ -60,12 +61,13 @@ function isInstalled(url) {
 
 /**
  * What belongs to a test file is loaded for each of them, because it may call `afterAll()`
- * or keep something for the file.
+ * or keep something for the file. So is the sample, whose decorators tell Nest about its
+ * entities, which Nest has forgotten by the next file.
  *
  * @param {string} url
  */
 function isOfTest(url) {
-  return url.startsWith(TESTS) && !url.startsWith(HERE);
+  return (url.startsWith(TESTS) && !url.startsWith(HERE)) || url.startsWith(SAMPLE);
 }
 
 /** @param {string} parent */

@@ -90,7 +90,12 @@ export const providers: Provider[] = [
   HttpExchanges,
   IdempotencyCoverage,
   CallRunner,
-  Messages,
+  {
+    provide: Messages,
+    useFactory: (runner: CallRunner, { header }: IdempotencySettings) =>
+      new Messages(runner, header),
+    inject: [CallRunner, IdempotencySettings],
+  },
   OtherEntries,
   {
     provide: Idempotency,

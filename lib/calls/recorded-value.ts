@@ -47,10 +47,11 @@ export function answerOfError(
 export function endOf(
   { status, body }: Answer,
   errors?: DefiniteErrors,
-): { value: unknown } | { error: unknown; final: true } {
+): { value: unknown } | { error: unknown; final: true; outcome: 'completed'; attempt: 1 } {
   const text = body.length === 0 ? undefined : body.toString();
   if (status < 400) return { value: fromJson(text) };
-  return { error: rejected(status, text, errors), final: true };
+  const error = rejected(status, text, errors);
+  return { error, final: true, outcome: 'completed', attempt: 1 };
 }
 
 function storable(error: HttpException, maxBytes: number): Buffer | undefined {

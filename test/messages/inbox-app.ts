@@ -47,8 +47,9 @@ export class Work {
   }
 
   reset(): void {
-    for (const map of [this.calls, this.work])
-      for (const name of Object.keys(map)) delete map[name];
+    for (const kept of [this.calls, this.work]) {
+      for (const name of Object.keys(kept)) delete kept[name];
+    }
   }
 }
 

@@ -17,6 +17,9 @@ const RECEIVER_POINTS = [
   'recording:after',
 ];
 
+/** The sender dies before it has sent a message, while the receiver is at it, and with an answer that is not recorded. */
+const SENDER_POINTS = ['sending', 'under way', 'answered'];
+
 const QUEUE = `inbox-${process.pid}`;
 
 describe('From an outbox to an inbox', () => {
@@ -37,6 +40,11 @@ describe('From an outbox to an inbox', () => {
     return Object.fromEntries(rows.map(({ item, times }) => [item.slice(prefix.length), +times]));
   };
   const onceEach = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 1]));
+
+  const once = {
+    booked: onceEach([...RECEIVER_POINTS, ...SENDER_POINTS]),
+    keys: [{ status: 'completed', count: RECEIVER_POINTS.length + SENDER_POINTS.length }],
+  };
 
   /** Nobody has to wait for the leases of the dead. */
   const forgetTheDead = async () => {
@@ -66,7 +74,7 @@ describe('From an outbox to an inbox', () => {
     }, 'the outbox to become empty');
 
   /** The same for each transport. One kill finds a message at every point. */
-  async function killEachSide(prefix: string, env: Record<string, string>): Promise<void> {
+  async function killEachSide(prefix: string, env: Record<string, string>) {
     const items = RECEIVER_POINTS.map((point) => prefix + point);
     const [sender, receiver] = await Promise.all([
       service('sender', env),
@@ -84,12 +92,9 @@ describe('From an outbox to an inbox', () => {
     await deliverAll(sender);
     expect(await booked(prefix)).toEqual(onceEach(RECEIVER_POINTS));
 
-    // The sender dies before it has sent a message, while the receiver is at it, and when
-    // it has the answer and has not recorded it.
-    const points = ['sending', 'under way', 'answered'];
     const more = await sender.ask<string[]>(
       'add',
-      points.map((point) => prefix + point),
+      SENDER_POINTS.map((point) => prefix + point),
     );
     const [sending, underWay, answered] = more as [string, string, string];
     await sender.ask('stopAt', { [sending]: 'sending', [answered]: 'answered' });
@@ -102,14 +107,12 @@ describe('From an outbox to an inbox', () => {
     await second.ask('goOn');
     const heir = await service('sender', env);
     await deliverAll(heir);
-    expect(await booked(prefix)).toEqual(onceEach([...RECEIVER_POINTS, ...points]));
-
-    const rows = await inboxDatabase.query(
+    await Promise.all([heir.kill(), second.kill()]);
+    const keys = await inboxDatabase.query(
       `SELECT status, count(*)::int FROM idempotency_keys WHERE key = ANY ($1) GROUP BY 1`,
       [[...ids, ...more]],
     );
-    expect(rows).toEqual([{ status: 'completed', count: items.length + points.length }]);
-    await Promise.all([heir.kill(), second.kill()]);
+    return { booked: await booked(prefix), keys };
   }
 
   it('a message takes effect once over TCP, whichever side dies where', async () => {
@@ -119,7 +122,7 @@ describe('From an outbox to an inbox', () => {
         server.close(() => resolve(address));
       });
     });
-    await killEachSide('tcp ', { TCP_PORT: String(port) });
+    expect(await killEachSide('tcp ', { TCP_PORT: String(port) })).toEqual(once);
   });
 
   const withRabbit = hasRabbitMq('From an outbox to an inbox') ? describe : describe.skip;
@@ -131,7 +134,7 @@ describe('From an outbox to an inbox', () => {
     afterAll(() => broker.stop());
 
     it('a message takes effect once, whichever side dies where', async () => {
-      await killEachSide('rmq ', { AMQP: broker.url });
+      expect(await killEachSide('rmq ', { AMQP: broker.url })).toEqual(once);
     });
 
     it('an event takes effect once, and leaves the queue when it has', async () => {

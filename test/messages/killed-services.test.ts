@@ -137,6 +137,24 @@ describe('From an outbox to an inbox', () => {
       expect(await killEachSide('rmq ', { AMQP: broker.url })).toEqual(once);
     });
 
+    it('a server without acknowledgements is told so by name', async () => {
+      const queue = `${QUEUE}-no-ack`;
+      const receiver = await service('receiver', {
+        AMQP: broker.url,
+        QUEUE: queue,
+        NO_ACK: 'true',
+      });
+      const connection = await connect(broker.url);
+      const channel = await connection.createConfirmChannel();
+      const content = { pattern: 'told', data: { item: 'unacknowledged' } };
+      channel.sendToQueue(queue, Buffer.from(JSON.stringify(content)), { messageId: queue });
+      await until(() => receiver.output.includes('settle: true needs noAck: false'));
+      expect(await booked('unacknowledged')).toEqual({ '': 1 });
+      await receiver.kill();
+      await channel.deleteQueue(queue);
+      await connection.close();
+    });
+
     it('an event takes effect once, and leaves the queue when it has', async () => {
       const env = { AMQP: broker.url };
       const points = [...RECEIVER_POINTS, 'nowhere'];

@@ -1,4 +1,4 @@
-import { ConflictException } from '@nestjs/common';
+import { Catch, ConflictException, type RpcExceptionFilter } from '@nestjs/common';
 import {
   KafkaRetriableException,
   MqttContext,
@@ -6,13 +6,27 @@ import {
   RpcException,
   TcpContext,
 } from '@nestjs/microservices';
+import { Test } from '@nestjs/testing';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { AtomicPhase } from 'nestjs-atomic-idempotency';
+import { AtomicPhase, IdempotencyModule } from 'nestjs-atomic-idempotency';
+import { throwError } from 'rxjs';
 import { barrier } from '../support/barrier.js';
 import { crashIn } from '../support/crash.js';
+import { createTestDatabase } from '../support/database.js';
 import { lapse } from '../support/idempotent-app.js';
+import { recordingLogger } from '../support/recording-logger.js';
 import { until } from '../support/until.js';
-import { refusedOrder, startInbox, type InboxApp } from './inbox-app.js';
+import { InboxController, refusedOrder, startInbox, Work, type InboxApp } from './inbox-app.js';
+import { Wire } from './servers.js';
+
+@Catch(RpcException)
+class Renaming implements RpcExceptionFilter<RpcException> {
+  catch(exception: RpcException) {
+    const { code } = exception.getError() as { code: string };
+    return throwError(() => ({ renamed: code }));
+  }
+}
 
 describe('A message', () => {
   let app: InboxApp;
@@ -549,5 +563,31 @@ describe('A message', () => {
       await until(() => app.work.calls['orderedAsWell']);
       expect(app.logger.errors.join()).toContain('Use @Idempotent({ settle: true })');
     });
+  });
+});
+
+describe('An application without HTTP', () => {
+  it('is an inbox too, and its filters see the refusals', async () => {
+    const database = await createTestDatabase();
+    const wire = new Wire();
+    const testing = await Test.createTestingModule({
+      imports: [
+        TypeOrmModule.forRoot({ ...database.dataSourceOptions, autoLoadEntities: true }),
+        IdempotencyModule.forRoot({ scope: 'global', maintenance: false, coverage: 'error' }),
+      ],
+      controllers: [InboxController],
+      providers: [Work],
+    }).compile();
+    const app = testing.createNestMicroservice({ strategy: wire, logger: recordingLogger() });
+    app.useGlobalFilters(new Renaming());
+    await app.listen();
+    const context = { getMap: () => ({ 'idempotency-key': 'k' }) };
+    const first = await wire.deliver('order', { amount: 1 }, context);
+    expect(await wire.deliver('order', { amount: 1 }, context)).toEqual(first);
+    await expect(
+      wire.deliver('order', { amount: 2 }, { getHeaders: () => undefined }),
+    ).rejects.toEqual({ renamed: 'key_missing' });
+    await app.close();
+    await database.drop();
   });
 });

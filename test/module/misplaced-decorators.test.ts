@@ -166,6 +166,16 @@ const mistakes: [string, Omit<Boot, 'database'>, string[]][] = [
     ['two classes of that name', 'Rename one'],
   ],
   [
+    'one of two handlers of an event, with settle',
+    {
+      controllers: [
+        controllerWith(EventPattern('ordered') as MethodDecorator, Idempotent({ settle: true })),
+        controllerWith(EventPattern('ordered') as MethodDecorator),
+      ],
+    },
+    ['it has settle: true, and Orders.create', 'Give both settle: true, or neither'],
+  ],
+  [
     'a handler of a stream of gRPC',
     { controllers: [controllerWith(GrpcStreamMethod('Orders') as MethodDecorator, Idempotent())] },
     ['a stream of gRPC', 'Idempotency.run()'],

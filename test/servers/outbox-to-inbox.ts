@@ -26,7 +26,7 @@ import { observeFaultPoints } from '../../lib/faults/fault-points.js';
 import { barrier } from '../support/barrier.js';
 import { emit, serve } from '../support/child-server.js';
 
-const { DATABASE = '', ROLE = '', AMQP = '', QUEUE = '', TCP_PORT = '0' } = process.env;
+const { DATABASE = '', ROLE = '', AMQP = '', QUEUE = '', TCP_PORT = '0', NO_ACK } = process.env;
 const tcp = { host: '127.0.0.1', port: Number(TCP_PORT) };
 const rmq = { urls: [AMQP], queue: QUEUE, queueOptions: { durable: true } };
 
@@ -107,7 +107,10 @@ await serve(ServiceModule, {
     if (ROLE !== 'receiver') return;
     app.connectMicroservice<MicroserviceOptions>(
       AMQP
-        ? { transport: Transport.RMQ, options: { ...rmq, noAck: false, prefetchCount: 20 } }
+        ? {
+            transport: Transport.RMQ,
+            options: { ...rmq, noAck: NO_ACK === 'true', prefetchCount: 20 },
+          }
         : { transport: Transport.TCP, options: tcp },
     );
     await app.startAllMicroservices();

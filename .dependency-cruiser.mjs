@@ -17,6 +17,8 @@ export const ROOMS = [
   'coverage',
   'phases',
   'calls',
+  'messages',
+  'graphql',
   'resolution',
   'background',
   'outbox',
@@ -64,6 +66,14 @@ export default {
       comment: 'OpenTelemetry is an optional peer: only its own entry point may import it.',
       from: { path: '^lib/', pathNot: folder('opentelemetry') },
       to: { path: 'node_modules/@opentelemetry/' },
+    },
+    {
+      name: 'microservices-optional',
+      severity: 'error',
+      comment:
+        "Nest's microservices are an optional peer: load them when a message is there, with import().",
+      from: { path: '^lib/' },
+      to: { path: 'node_modules/@nestjs/microservices', dynamic: false },
     },
     {
       name: 'client-alone',

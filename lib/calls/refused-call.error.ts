@@ -1,3 +1,4 @@
+import { OutcomeOpen } from '../keys/refusal.js';
 import { PROBLEMS, type IdempotencyProblem, type ProblemCode } from '../answers/problems.js';
 
 /**
@@ -10,6 +11,8 @@ export class IdempotencyRefusedError extends Error {
   readonly retryable: boolean;
   /** Seconds until then. */
   readonly retryAfter: number | undefined;
+  /** Of an unknown outcome: the next call goes on with the work, and so finds out. */
+  readonly open: boolean;
 
   constructor(problem: IdempotencyProblem, what: string, options?: ErrorOptions) {
     super(`${what} was refused (${problem.code}): ${problem.detail}`, options);
@@ -17,5 +20,6 @@ export class IdempotencyRefusedError extends Error {
     this.code = problem.code;
     this.retryable = PROBLEMS[problem.code].retryable;
     this.retryAfter = problem.retryAfter;
+    this.open = problem instanceof OutcomeOpen;
   }
 }

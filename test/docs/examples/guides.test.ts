@@ -6,7 +6,9 @@ import { Idempotent } from 'nestjs-atomic-idempotency';
 import Stripe from 'stripe';
 import { send } from '../../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../../support/idempotent-app.js';
+import { RabbitServer, Wire } from '../../messages/servers.js';
 import { forEachPlatform } from '../../support/platforms.js';
+import { until } from '../../support/until.js';
 import { Bank } from './bank.js';
 import { Mailer } from './mailer.js';
 import { OrderMails } from './order-mails.js';
@@ -16,6 +18,7 @@ import { errorEnvelope } from './error-envelope.js';
 import { InvoicesService } from './invoices.service.js';
 import { PayoutProcessor } from './payout.processor.js';
 import { PayoutsService } from './payouts.service.js';
+import { ShipmentsController } from './shipments.controller.js';
 import { StripePayments } from './stripe-payments.js';
 import { TransferReconciler } from './transfer.reconciler.js';
 
@@ -90,12 +93,18 @@ forEachPlatform('The examples of the guides', (platform) => {
   let app: IdempotentApp;
   let bank: Bank;
   let stripe: StripeServer;
+  const wire = new Wire();
+  const rabbit = new RabbitServer();
 
   beforeAll(async () => {
     bank = new Bank();
     stripe = new StripeServer();
     app = await startIdempotentApp(platform, {
-      controllers: [MoneyController],
+      controllers: [MoneyController, ShipmentsController],
+      async configure(hybrid) {
+        for (const strategy of [wire, rabbit]) hybrid.connectMicroservice({ strategy });
+        await hybrid.startAllMicroservices();
+      },
       providers: [
         PayoutsService,
         InvoicesService,
@@ -164,6 +173,21 @@ forEachPlatform('The examples of the guides', (platform) => {
     expect(await invoices.closeDay('2026-11-17')).toEqual({ day: '2026-11-17', count: 1 });
     expect(await app.database.query('SELECT day FROM invoices')).toEqual([{ day: '2026-11-17' }]);
     await app.database.query('DROP TABLE invoices');
+  });
+
+  it('takes a message once, and acknowledges it', async () => {
+    await app.database.query('CREATE TABLE shipments ("order" int, released boolean)');
+    const context = { getMap: () => ({ 'idempotency-key': 'shipment-1' }) };
+    for (let delivery = 0; delivery < 2; delivery++) {
+      const created = await wire.deliver('shipments.create', { order: 7 }, context);
+      expect(created).toEqual({ order: 7, state: 'created' });
+      await rabbit.deliver('orders.paid', { order: 7 });
+    }
+    await until(() => rabbit.settled.length === 2);
+    expect(rabbit.settled.map(([, how]) => how)).toEqual(['ack', 'ack']);
+    const shipments = await app.database.query('SELECT * FROM shipments');
+    expect(shipments).toEqual([{ order: 7, released: true }]);
+    await app.database.query('DROP TABLE shipments');
   });
 
   it('processes a job of a queue once', async () => {

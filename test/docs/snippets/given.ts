@@ -5,7 +5,7 @@
  */
 import type { INestApplication } from '@nestjs/common';
 import type { NestFactory as Factory } from '@nestjs/core';
-import type { ClientProxy } from '@nestjs/microservices';
+import type { ClientProxy, Transport as Transports } from '@nestjs/microservices';
 import type { DataSource, EntityManager } from 'typeorm';
 import type {
   AtomicPhase,
@@ -19,6 +19,7 @@ import type { Payments } from '../examples/payments.js';
 
 export declare const app: INestApplication;
 export declare const client: ClientProxy;
+export declare const Transport: typeof Transports;
 export declare const dataSource: DataSource;
 export declare const healthIndicator: IdempotencyHealthIndicator;
 export declare const maintenance: Maintenance;

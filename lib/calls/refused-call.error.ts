@@ -11,7 +11,12 @@ export class IdempotencyRefusedError extends Error {
   /** Seconds until then. */
   readonly retryAfter: number | undefined;
 
-  constructor(problem: IdempotencyProblem, what: string, options?: ErrorOptions) {
+  constructor(
+    /** As HTTP requests get it. */
+    readonly problem: IdempotencyProblem,
+    what: string,
+    options?: ErrorOptions,
+  ) {
     super(`${what} was refused (${problem.code}): ${problem.detail}`, options);
     this.name = 'IdempotencyRefusedError';
     this.code = problem.code;

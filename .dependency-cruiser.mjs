@@ -17,6 +17,8 @@ export const ROOMS = [
   'coverage',
   'phases',
   'calls',
+  'messages',
+  'graphql',
   'resolution',
   'background',
   'outbox',

@@ -56,11 +56,11 @@ export class HttpExchange implements RoutedRequest {
   /** Undefined: it has no key, and needs none. */
   readKey(): string | undefined {
     const { demandsKey, policy } = this.route;
-    if (policy.skip?.(this.request)) return undefined;
+    if (policy.skip?.(this.request, this.context)) return undefined;
     // PUT and DELETE are idempotent by HTTP's own rules: a key is used if it is sent, and not
     // required.
     const required = isIdempotent(this.request.method) ? demandsKey : policy.required;
-    return this.side.reader.key(this.request, required, policy.key);
+    return this.side.reader.key(this.request, this.context, required, policy.key);
   }
 
   /** Scope, endpoint and fingerprint. */

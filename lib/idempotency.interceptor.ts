@@ -15,12 +15,14 @@ import { IdempotentRoutes, type IdempotentRoute } from './idempotency.routes.js'
 import type { Attempt } from './keys/attempt.js';
 import { KeyService } from './keys/key-service.js';
 import { missingModule } from './missing-module.js';
+import { OtherEntries } from './other-entries.js';
 import { HandlerRunner } from './phases/handler-runner.js';
 import { IMPORTED } from './tokens.js';
 
 /**
  * The protocol from top to bottom: key, scope and fingerprint, decide, run or
- * replay or refuse, record, send.
+ * replay or refuse, record, send. For messages and mutations it is the same, with a
+ * value in place of an HTTP answer: see CallRunner.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -35,6 +37,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     @Optional() private readonly http: HttpExchanges,
     @Optional() private readonly keys: KeyService,
     @Optional() private readonly handlers: HandlerRunner,
+    @Optional() private readonly others: OtherEntries,
     @Optional() @Inject(IMPORTED) imported: true | undefined,
     modules: ModulesContainer,
   ) {
@@ -42,6 +45,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    if (context.getType() !== 'http') return this.others.intercept(context, next);
     const route = this.routes.find(context);
     const exchange = route && this.http.of(context, route);
     if (!exchange) return next.handle();

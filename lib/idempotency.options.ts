@@ -9,7 +9,7 @@ import type { Duration } from './policy/duration.js';
 import type { IdempotencyPolicy, ScopeOption } from './policy/policy.js';
 import type { DescribeScope } from './telemetry/key-labels.js';
 
-export interface IdempotencyModuleOptions extends IdempotencyPolicy {
+export interface IdempotencyModuleOptions extends Omit<IdempotencyPolicy, 'settle'> {
   /** Required: without a scope one caller would receive another one's answers. */
   scope: ScopeOption;
 

@@ -8,6 +8,7 @@ import { IdempotencyCoverage } from './coverage/idempotency-coverage.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
+import { IdempotentEntries } from './idempotency.entries.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, IMPORTED, SCHEMA } from './tokens.js';
@@ -31,6 +32,8 @@ import { WaitingRequests } from './keys/waiting-requests.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { operatorProviders } from './operator.providers.js';
+import { Messages } from './messages/messages.js';
+import { OtherEntries } from './other-entries.js';
 import { Outbox } from './outbox/outbox.js';
 import { OuterInterceptors } from './outer-interceptors.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
@@ -87,6 +90,8 @@ export const providers: Provider[] = [
   HttpExchanges,
   IdempotencyCoverage,
   CallRunner,
+  Messages,
+  OtherEntries,
   {
     provide: Idempotency,
     useFactory: (runner: CallRunner, settings: IdempotencySettings) =>
@@ -196,6 +201,7 @@ export const providers: Provider[] = [
   ...operatorProviders,
   Reconcilers,
   HttpPlatformHost,
+  IdempotentEntries,
   IdempotentRoutes,
   IdempotencyInterceptor,
   OuterInterceptors,
@@ -214,5 +220,6 @@ export const exported = [
   HttpExchanges,
   KeyService,
   HandlerRunner,
+  OtherEntries,
   IdempotencyInterceptor,
 ];

@@ -10,15 +10,16 @@ import { isSafe, methodName } from './policy/http-methods.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import { checkLease, resolvePolicy, type ResolvedPolicy } from './policy/resolve-policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
+import { IdempotentEntries } from './idempotency.entries.js';
+import { isForClass, isRoute } from './policy/handler-kinds.js';
 import {
   hasOwnExemption,
   hasOwnPolicy,
   isCovered,
-  isForClass,
   policyOf,
 } from './policy/idempotent-metadata.js';
 import { OPTION_NAMES } from './option-names.js';
-import { POLICY_NAMES } from './policy/policy.js';
+import { POLICY_NAMES, type IdempotencyPolicy } from './policy/policy.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
 import { misplacedOn, misplacedOnClass } from './misplaced-decorators.js';
 
@@ -43,40 +44,38 @@ export class IdempotentRoutes {
 
   constructor(
     private readonly settings: IdempotencySettings,
+    private readonly entries: IdempotentEntries,
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
   ) {}
 
   explore(): void {
     for (const { metatype } of this.discovery.getControllers()) {
-      if (typeof metatype !== 'function') continue;
-      let covered = false;
-      for (const handler of this.methodsOf(metatype.prototype as object)) {
-        if (isCovered(handler)) {
-          const misplaced = misplacedOn(metatype, handler, true);
-          if (misplaced) throw misplaced;
-          this.add(metatype as Type, handler);
-          covered = true;
-        } else if (policyOf(metatype) && isForClass(handler)) throw uncovered(metatype, handler);
-      }
-      if (!covered && hasOwnPolicy(metatype)) throw misplacedOnClass(metatype, true);
+      if (typeof metatype === 'function') this.exploreClass(metatype, true);
     }
-    this.refuseProviders();
-  }
-
-  /** Only controllers get requests; a decorator anywhere else would protect nothing. */
-  private refuseProviders(): void {
     for (const provider of this.discovery.getProviders()) {
       const instance: unknown = provider.instance;
       if (!instance || typeof instance !== 'object') continue;
       const { constructor: owner } = instance;
       // A controller that is injected somewhere is listed here again.
       if (typeof owner !== 'function' || Reflect.hasMetadata(CONTROLLER_WATERMARK, owner)) continue;
-      if (hasOwnPolicy(owner)) throw misplacedOnClass(owner, false);
-      for (const method of this.methodsOf(Object.getPrototypeOf(instance) as object)) {
-        if (isCovered(method)) throw misplacedOn(owner, method, false)!;
-      }
+      this.exploreClass(owner, false);
     }
+  }
+
+  /** A decorator where nothing calls would protect nothing. */
+  private exploreClass(owner: Function, isController: boolean): void {
+    let covered = false;
+    for (const handler of this.methodsOf(owner.prototype as object)) {
+      if (isCovered(handler)) {
+        const misplaced = misplacedOn(owner, handler, isController);
+        if (misplaced) throw misplaced;
+        if (isController && isRoute(handler)) this.add(owner as Type, handler);
+        this.entries.add(owner, handler);
+        covered = true;
+      } else if (policyOf(owner) && isForClass(handler)) throw uncovered(owner, handler);
+    }
+    if (!covered && hasOwnPolicy(owner)) throw misplacedOnClass(owner, isController);
   }
 
   private *methodsOf(prototype: object): Generator<(...args: unknown[]) => unknown> {
@@ -86,9 +85,8 @@ export class IdempotentRoutes {
     }
   }
 
-  /** The route of a request, or undefined if it is not idempotent. */
+  /** The route of an HTTP request, or undefined if it is not idempotent. */
   find(context: ExecutionContext): IdempotentRoute | undefined {
-    if (context.getType() !== 'http') return undefined;
     const handler = context.getHandler();
     const controller = context.getClass();
     const known = this.routes.get(controller)?.get(handler);
@@ -120,6 +118,7 @@ export class IdempotentRoutes {
     }
     const own = policyOf(handler);
     for (const policy of [policyOf(controller), own]) {
+      refuseSettle(where, policy);
       refuseUnknownNames(where, policy, POLICY_NAMES, '', {
         names: OPTION_NAMES,
         place: 'to the module: give it to IdempotencyModule.forRoot()',
@@ -140,6 +139,14 @@ export class IdempotentRoutes {
     this.routes.set(controller, ofController.set(handler, route));
     return route;
   }
+}
+
+/** A route has no message that could be acknowledged. */
+function refuseSettle(where: string, policy: IdempotencyPolicy | undefined): void {
+  if (policy?.settle === undefined) return;
+  throw new IdempotencyConfigurationError(
+    `${where}: settle acknowledges messages of RabbitMQ, and this is an HTTP route. Put it on the message handlers that are meant.`,
+  );
 }
 
 /**

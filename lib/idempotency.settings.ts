@@ -159,7 +159,12 @@ export class IdempotencySettings {
 
   callPolicy(own: CallPolicy, where: string): ResolvedPolicy {
     refuseUnknownNames(where, own, CALL_POLICY_NAMES);
-    const policy = resolvePolicy(this.dialect, [forCalls(this.policy), own], where);
+    return this.entryPolicy([own], where);
+  }
+
+  /** Of a handler that no HTTP request calls. What the module says of requests does not hold for it. */
+  entryPolicy(layers: readonly (IdempotencyPolicy | undefined)[], where: string): ResolvedPolicy {
+    const policy = resolvePolicy(this.dialect, [forCalls(this.policy), ...layers], where);
     checkLease(where, 'lease', policy.lease, this.storeTimeout);
     return policy;
   }

@@ -2,7 +2,8 @@ import { UseInterceptors } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import type { IdempotencyPolicy } from './policy/policy.js';
-import { isCovered, isForClass, markCovered, setPolicy } from './policy/idempotent-metadata.js';
+import { isForClass } from './policy/handler-kinds.js';
+import { isCovered, markCovered, setPolicy } from './policy/idempotent-metadata.js';
 import type { Attempt } from './keys/attempt.js';
 import { PhaseUsageError } from './policy/phase-errors.js';
 import { OpenTransactions } from './phases/open-transactions.js';
@@ -11,10 +12,11 @@ import { requestContext } from './phases/request-context.js';
 type Handler = (...args: any[]) => unknown;
 
 /**
- * Makes a route idempotent under the request's key. On a class it covers the
- * POST, PATCH and `@All()` routes; a handler's own policy overrides the class's,
- * and the class's overrides the module's, field by field. Anywhere but on an HTTP
- * route it is an error at boot, and also on a route that changes nothing (GET).
+ * Makes a route, a message handler or a GraphQL mutation idempotent under the key of
+ * its request. On a class it covers the POST, PATCH and `@All()` routes, the message
+ * and event handlers and the mutations; a handler's own policy overrides the class's,
+ * and the class's overrides the module's, field by field. Anywhere else it is an error
+ * at boot, and also on a route that changes nothing (GET).
  */
 export function Idempotent(policy: IdempotencyPolicy = {}): ClassDecorator & MethodDecorator {
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {

@@ -1,54 +1,67 @@
-import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
+import { entryKindOf, isRoute, PATTERN_METADATA } from './policy/handler-kinds.js';
 
 /** Metadata of other kinds of handlers, by name: their packages need not be installed. */
 const OTHER_HANDLERS: readonly [metadata: string, what: string][] = [
-  ['microservices:pattern', 'a message handler (@MessagePattern() or @EventPattern())'],
-  ['graphql:resolver_type', 'a GraphQL resolver'],
+  [
+    'graphql:resolver_type',
+    'a GraphQL query, subscription or field, which changes nothing by the rules of GraphQL',
+  ],
   ['websockets:message_mapping', 'a handler of a WebSocket gateway (@SubscribeMessage())'],
 ];
 const OTHER_CLASSES: readonly [metadata: string, what: string][] = [
-  ['graphql:resolver_type', 'a GraphQL resolver'],
+  ['graphql:resolver_type', 'a GraphQL resolver without a mutation'],
   ['websockets:is_gateway', 'a WebSocket gateway'],
 ];
 
 const CURE =
-  'An Idempotency-Key is a header of an HTTP request. Put @Idempotent() on an HTTP route of a controller, ' +
-  'and for anything else pass a key of your own to what it calls; or remove the decorator.';
+  'Put @Idempotent() on an HTTP route, a message handler (@MessagePattern() or @EventPattern()) or a GraphQL mutation; ' +
+  'around anything else use Idempotency.run() with a key of its own; or remove the decorator.';
 
-/** Why `@Idempotent()` on a method would protect nothing, or not all of its callers. */
+/** Why `@Idempotent()` on a method would protect nothing. */
 export function misplacedOn(
   owner: { name: string },
   method: { name: string },
   isController: boolean,
 ): Error | undefined {
   const where = `@Idempotent() of ${owner.name}.${method.name}`;
-  const other = kindOf(method, OTHER_HANDLERS);
-  const isRoute =
-    Reflect.hasMetadata(METHOD_METADATA, method) && Reflect.hasMetadata(PATH_METADATA, method);
-  if (other !== undefined && isRoute) {
-    return new IdempotencyConfigurationError(
-      `${where}: the method is an HTTP route and ${other} as well. Messages carry no Idempotency-Key and would not be protected. Give them a method of their own.`,
-    );
+  const kind = entryKindOf(method);
+  // Nest takes messages to controllers only, and mutations to providers as well.
+  if (kind === 'mutation' || (isController && (kind !== undefined || isRoute(method)))) {
+    return streamOf(method, where);
   }
-  if (isController && isRoute) return undefined;
   const what =
-    other ??
+    kindOf(method, OTHER_HANDLERS) ??
     (isController
-      ? 'a plain method without @Post() or another HTTP method'
+      ? 'a plain method without @Post(), @MessagePattern() or the like'
       : `a method of ${kindOfClass(owner)}`);
   return new IdempotencyConfigurationError(
     `${where} would protect nothing: it is ${what}. ${CURE}`,
   );
 }
 
-/** `@Idempotent()` on a class that is not a controller, or has no route for it. */
+/** `@Idempotent()` on a class that has nothing for it. */
 export function misplacedOnClass(owner: { name: string }, isController: boolean): Error {
   const what = isController
-    ? 'no route of this controller is covered: on a class it covers the POST, PATCH and @All() routes. Put @Idempotent() on the handlers that are meant, or remove the decorator.'
+    ? 'no handler of this controller is covered: on a class it covers the POST, PATCH and @All() routes and the message and event handlers. Put @Idempotent() on the handlers that are meant, or remove the decorator.'
     : `it is ${kindOfClass(owner)}. ${CURE}`;
   return new IdempotencyConfigurationError(
     `@Idempotent() of ${owner.name} would protect nothing: ${what}`,
+  );
+}
+
+/** A stream has neither one payload to compare nor one result to keep. */
+function streamOf(method: object, where: string): Error | undefined {
+  const patterns = [Reflect.getMetadata(PATTERN_METADATA, method) as unknown].flat();
+  const streams = patterns.some(
+    (pattern) =>
+      (pattern as { streaming?: string } | undefined)?.streaming === 'rx_stream' ||
+      (pattern as { streaming?: string } | undefined)?.streaming === 'pt_stream',
+  );
+  if (!streams) return undefined;
+  return new IdempotencyConfigurationError(
+    `${where}: the handler takes a stream of gRPC, which has neither one payload to compare nor one result to keep. ` +
+      'Wrap the work for each message in Idempotency.run(), or remove the decorator.',
   );
 }
 

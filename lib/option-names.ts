@@ -1,10 +1,13 @@
 import type { CallPolicy } from './calls/idempotency.js';
 import type { IdempotencyModuleExtras, IdempotencyModuleOptions } from './idempotency.options.js';
-import { POLICY_NAMES } from './policy/policy.js';
+import type { EntryKind } from './policy/handler-kinds.js';
+import { POLICY_NAMES, type IdempotencyPolicy } from './policy/policy.js';
 import type { Names } from './policy/unknown-names.js';
 
+const { settle: _ofMessages, ...OF_ANY_REQUEST } = POLICY_NAMES;
+
 export const OPTION_NAMES = {
-  ...POLICY_NAMES,
+  ...OF_ANY_REQUEST,
   scope: true,
   describeScope: true,
   dialect: true,
@@ -59,6 +62,24 @@ export const CALL_POLICY_NAMES = {
   isFinal: true,
   maxResponseBytes: true,
 } satisfies Names<CallPolicy>;
+
+const WITH_A_CALLER = {
+  ...CALL_POLICY_NAMES,
+  required: true,
+  key: true,
+  scope: true,
+  skip: true,
+  fingerprint: true,
+  keepRequest: true,
+} satisfies Partial<Names<IdempotencyPolicy>>;
+const OF_MESSAGES = { ...WITH_A_CALLER, settle: true } satisfies Partial<Names<IdempotencyPolicy>>;
+
+/** What the policy of a handler may say that no HTTP request calls. */
+export const ENTRY_POLICY_NAMES: Record<EntryKind, object> = {
+  message: OF_MESSAGES,
+  event: OF_MESSAGES,
+  mutation: WITH_A_CALLER,
+};
 
 export const REPLAY_CACHE_NAMES = { ttl: true, maxBytes: true } satisfies Names<
   Exclude<IdempotencyModuleOptions['replayCache'], false | undefined>

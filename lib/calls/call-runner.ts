@@ -1,4 +1,5 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type CallHandler } from '@nestjs/common';
+import { lastValueFrom, type Observable } from 'rxjs';
 import type { ObservedAnswer } from '../answers/answer.js';
 import { mortal, playDead } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
@@ -9,17 +10,37 @@ import { HandlerRunner } from '../phases/handler-runner.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import { fromJson, toJson } from '../schema/json.js';
-import { answerOfError, answerOfValue, valueOf, WITHOUT_VALUE } from './recorded-value.js';
+import type { DefiniteErrors } from './definite-errors.js';
+import { answerOfError, answerOfValue, endOf, WITHOUT_VALUE } from './recorded-value.js';
 import { IdempotencyRefusedError } from './refused-call.error.js';
 
 /** How a call ended. */
-export interface CallResult {
-  value: unknown;
+export type CallEnd = {
   /** An earlier call with the same key had recorded it. */
   replayed: boolean;
+} & ({ value: unknown } | { error: unknown; final: boolean });
+
+/** A call that is let in by a decorated handler of Nest. */
+export interface HandledCall {
+  request: KeyedRequest;
+  policy: ResolvedPolicy;
+  next: CallHandler;
+  /** Errors that its transport has for definite answers. An HttpException always is one. */
+  errors?: DefiniteErrors;
+  /** Nobody gets its result, so none is kept. */
+  withoutResult?: boolean;
 }
 
 type Work = () => unknown;
+
+interface Run {
+  policy: ResolvedPolicy;
+  work: Work;
+  errors?: DefiniteErrors | undefined;
+  withoutResult?: boolean | undefined;
+  /** The decorated handler says itself that it began: a pipe may refuse the call before it. */
+  decorated?: boolean;
+}
 
 /**
  * The protocol around any function, top to bottom: decide, run or replay or refuse,
@@ -32,18 +53,37 @@ export class CallRunner {
     private readonly handlers: HandlerRunner,
   ) {}
 
-  async run(request: KeyedRequest, policy: ResolvedPolicy, work: Work): Promise<CallResult> {
+  /** Around a plain function. */
+  async run(request: KeyedRequest, policy: ResolvedPolicy, work: Work): Promise<unknown> {
+    const end = await this.perform(request, { policy, work });
+    if ('error' in end) throw end.error;
+    return end.value;
+  }
+
+  /** Around a handler of Nest and the pipes and interceptors in front of it: the last value counts. */
+  handle({ request, policy, next, errors, withoutResult }: HandledCall): Promise<CallEnd> {
+    const work = () => lastValueFrom(next.handle(), { defaultValue: undefined });
+    return this.perform(request, { policy, work, errors, withoutResult, decorated: true });
+  }
+
+  /** The same without a key, where none is needed: there is nothing to record. */
+  unkeyed(route: string, policy: ResolvedPolicy, next: CallHandler): Observable<unknown> {
+    this.handlers.refuseOpenTransaction(route, policy);
+    return this.handlers.prepare(route, policy).start(next);
+  }
+
+  private async perform(request: KeyedRequest, run: Run): Promise<CallEnd> {
     const { observed } = request;
-    this.handlers.refuseOpenTransaction(observed.route, policy);
+    this.handlers.refuseOpenTransaction(observed.route, run.policy);
     observed.name = request;
     observed.begin();
-    const decision = await this.decide(request, policy);
+    const decision = await this.decide(request, run.policy);
     switch (decision.kind) {
       case 'run':
-        return { value: await this.attempt(decision.attempt, policy, work), replayed: false };
+        return this.attempt(decision.attempt, run);
       case 'replay':
         observed.answered('replayed');
-        return { value: valueOf(decision.answer), replayed: true };
+        return { ...endOf(decision.answer, run.errors), replayed: true };
       case 'accepted':
         // A worker is at it; whoever calls again gets its result.
         return this.refuse(
@@ -64,10 +104,11 @@ export class CallRunner {
     }
   }
 
-  private async attempt(attempt: Attempt, policy: ResolvedPolicy, work: Work): Promise<unknown> {
+  private async attempt(attempt: Attempt, run: Run): Promise<CallEnd> {
+    const { policy, work, errors, withoutResult } = run;
     const { maxResponseBytes } = policy;
     const { route } = attempt.observed;
-    attempt.began = true;
+    if (!run.decorated) attempt.began = true;
     let value: unknown;
     try {
       value = await this.handlers.prepare(route, policy, attempt).call(work);
@@ -75,29 +116,35 @@ export class CallRunner {
       const dead = playDead(error);
       if (dead) return dead;
       attempt.error = error;
-      await this.record(attempt, answerOfError(error, maxResponseBytes), error);
-      throw error;
+      const answer = answerOfError(error, maxResponseBytes, errors);
+      const final = await this.record(attempt, answer, error);
+      return { error, final, replayed: false };
     }
     let json: string | undefined;
     try {
-      json = toJson(value, `The result of ${route}`);
+      if (!withoutResult) json = toJson(value, `The result of ${route}`);
     } catch (error) {
       await this.record(attempt, WITHOUT_VALUE, error);
-      throw error;
+      return { error, final: true, replayed: false };
     }
     await this.record(attempt, answerOfValue(json, maxResponseBytes));
     // Through JSON the first time as well, so that nobody comes to depend on what a replay has not.
-    return fromJson(json);
+    return { value: fromJson(json), replayed: false };
   }
 
-  /** Recorded before returned. @param cause what the work threw */
-  private async record(attempt: Attempt, answer: ObservedAnswer, cause?: unknown): Promise<void> {
+  /** Recorded before returned. @param cause what the work threw @returns whether it is final */
+  private async record(
+    attempt: Attempt,
+    answer: ObservedAnswer,
+    cause?: unknown,
+  ): Promise<boolean> {
     const { observed } = attempt;
     try {
-      const { outcome } = await mortal(() => this.keys.record(attempt, answer));
+      const { outcome, final } = await mortal(() => this.keys.record(attempt, answer));
       observed.answered(outcome);
+      return final;
     } catch (error) {
-      this.refuse({ observed }, error, cause);
+      return this.refuse({ observed }, error, cause);
     }
   }
 

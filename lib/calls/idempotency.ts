@@ -66,7 +66,6 @@ export class Idempotency {
     const { name = 'run', scope, key, fingerprint, ...policy } = call;
     const resolved = this.resolve(policy, `Idempotency.run() of ${name}`);
     const request = keyedCall({ name, scope, key, fingerprint });
-    const { value } = await this.runner.run(request, resolved, work);
-    return value as Jsonified<T>;
+    return (await this.runner.run(request, resolved, work)) as Jsonified<T>;
   }
 }

@@ -2,12 +2,16 @@ import { HttpException } from '@nestjs/common';
 import type { Answer, ObservedAnswer } from '../answers/answer.js';
 import { isLastWord } from '../policy/resolve-policy.js';
 import { rejectionFrom, rejectionOf } from '../phases/rejection.js';
-import { fromJson } from '../schema/json.js';
+import type { DefiniteErrors } from './definite-errors.js';
+import { fromJson, toJson } from '../schema/json.js';
 
 // A call has a value and no bytes of its own, so the answer that is kept for it is
 // the value as JSON. An operator who completes a key by hand writes the same.
 
 const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** In errors about what cannot be stored; nobody sees them. */
+const WHAT = 'The exception';
 
 /** @param json undefined for `undefined` */
 export function answerOfValue(json: string | undefined, maxBytes: number): ObservedAnswer {
@@ -17,25 +21,52 @@ export function answerOfValue(json: string | undefined, maxBytes: number): Obser
 /** The work was done, and its value cannot be kept: it is not done again. */
 export const WITHOUT_VALUE: ObservedAnswer = { status: 200, headers: {}, body: undefined };
 
-/** What an error counts as: an HttpException has its own status, any other is a 500. */
-export function answerOfError(error: unknown, maxBytes: number): ObservedAnswer {
+/**
+ * What an error counts as: an HttpException has its own status, an error that the
+ * caller's transport has for definite answers is like one, and any other is a 500.
+ */
+export function answerOfError(
+  error: unknown,
+  maxBytes: number,
+  errors?: DefiniteErrors,
+): ObservedAnswer {
+  const own = errors?.keep(error);
+  if (own) {
+    const { status, kept } = own;
+    return {
+      status,
+      headers: JSON_TYPE,
+      body: keptBody(status, { [errors!.name]: kept }, maxBytes),
+    };
+  }
   const thrown = error instanceof HttpException ? error : asHttpException(error);
   return { status: thrown.getStatus(), headers: JSON_TYPE, body: storable(thrown, maxBytes) };
 }
 
-/** The value of a recorded answer; an error that was recorded is thrown. */
-export function valueOf({ status, body }: Answer): unknown {
+/** What was recorded: a value, or an error that was final. */
+export function endOf(
+  { status, body }: Answer,
+  errors?: DefiniteErrors,
+): { value: unknown } | { error: unknown; final: true } {
   const text = body.length === 0 ? undefined : body.toString();
-  if (status < 400) return fromJson(text);
-  throw rejected(status, text);
+  if (status < 400) return { value: fromJson(text) };
+  return { error: rejected(status, text, errors), final: true };
 }
 
 function storable(error: HttpException, maxBytes: number): Buffer | undefined {
+  return orWithoutWords(error.getStatus(), () => within(maxBytes, rejectionOf(error, WHAT)));
+}
+
+function keptBody(status: number, kept: object, maxBytes: number): Buffer | undefined {
+  return orWithoutWords(status, () => within(maxBytes, toJson(kept, WHAT)));
+}
+
+/** Only a final error is read again, and then as one whose words are not kept. */
+function orWithoutWords(status: number, body: () => Buffer | undefined): Buffer | undefined {
   try {
-    return within(maxBytes, rejectionOf(error, 'The exception'));
+    return body();
   } catch {
-    // Only a final error is read again, and then as one whose words are not kept.
-    return isLastWord(error.getStatus()) ? undefined : Buffer.alloc(0);
+    return isLastWord(status) ? undefined : Buffer.alloc(0);
   }
 }
 
@@ -51,8 +82,11 @@ function asHttpException(error: unknown): HttpException {
 }
 
 /** As it was recorded, or as an operator has given it. */
-function rejected(status: number, text: string | undefined): HttpException {
-  const recorded = fromJson(text) as { response?: unknown; name?: unknown } | undefined;
+function rejected(status: number, text: string | undefined, errors?: DefiniteErrors): unknown {
+  const recorded = fromJson(text) as Record<string, unknown> | undefined;
+  if (errors && recorded && typeof recorded === 'object' && Object.hasOwn(recorded, errors.name)) {
+    return errors.revive(recorded[errors.name]);
+  }
   if (recorded?.response !== undefined && typeof recorded.name === 'string') {
     return rejectionFrom(text);
   }

@@ -1,8 +1,9 @@
+import type { EntryKind } from '../policy/handler-kinds.js';
 import type { IdempotencyPolicy } from '../policy/policy.js';
 
 /** A place where a caller can change something. */
 export interface EntryPoint {
-  kind: 'http' | 'message' | 'event' | 'mutation';
+  kind: 'http' | EntryKind;
   /** `POST /orders`, the pattern of a message, or the name of a mutation. */
   name: string;
   /** Class and method. */

@@ -4,6 +4,7 @@ import {
   PATH_METADATA,
   VERSION_METADATA,
 } from '@nestjs/common/constants.js';
+import { entryKindOf, entryNamesOf } from '../policy/handler-kinds.js';
 import { isIdempotent, isSafe, methodName } from '../policy/http-methods.js';
 import { exemptionOf, isCovered, policyOf } from '../policy/idempotent-metadata.js';
 import type { Coverage, EntryPoint } from './entry-point.js';
@@ -17,13 +18,6 @@ export type ScannedModules = Iterable<{
 type Handler = ((...args: never[]) => unknown) & { name: string };
 type Class = { name: string; prototype: object };
 
-// By their names: the packages behind them need not be installed.
-const PATTERN = 'microservices:pattern';
-const HANDLER_TYPE = 'microservices:handler_type';
-const EVENT = 2;
-const RESOLVER_TYPE = 'graphql:resolver_type';
-const RESOLVER_NAME = 'graphql:resolver_name';
-
 /** Every state-changing entry point of an application, from the metadata of its classes. */
 export function entryPointsOf(modules: ScannedModules): EntryPoint[] {
   const classes = new Set<Class>();
@@ -35,8 +29,7 @@ export function entryPointsOf(modules: ScannedModules): EntryPoint[] {
   return [...classes].flatMap((owner) =>
     methodsOf(owner.prototype).flatMap((handler) => [
       ...routesOf(owner, handler),
-      ...messagesOf(owner, handler),
-      ...mutationsOf(owner, handler),
+      ...entriesOf(owner, handler),
     ]),
   );
 }
@@ -59,18 +52,10 @@ function* routesOf(owner: Class, handler: Handler): Generator<EntryPoint> {
   }
 }
 
-function* messagesOf(owner: Class, handler: Handler): Generator<EntryPoint> {
-  for (const pattern of listOf(Reflect.getMetadata(PATTERN, handler))) {
-    const kind = Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT ? 'event' : 'message';
-    const name = typeof pattern === 'string' ? pattern : JSON.stringify(pattern);
-    yield entry(kind, name, owner, handler, 'missing');
-  }
-}
-
-function* mutationsOf(owner: Class, handler: Handler): Generator<EntryPoint> {
-  if (Reflect.getMetadata(RESOLVER_TYPE, handler) !== 'Mutation') return;
-  const name = Reflect.getMetadata(RESOLVER_NAME, handler) as string | undefined;
-  yield entry('mutation', name ?? handler.name, owner, handler, 'missing');
+function* entriesOf(owner: Class, handler: Handler): Generator<EntryPoint> {
+  const kind = entryKindOf(handler);
+  if (kind === undefined) return;
+  for (const name of entryNamesOf(handler)) yield entry(kind, name, owner, handler, 'missing');
 }
 
 function entry(

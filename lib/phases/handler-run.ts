@@ -51,7 +51,7 @@ export class HandlerRun {
     try {
       return await this.inContext(async () => work());
     } finally {
-      await closePhases(this.context);
+      await this.untilIdle();
     }
   }
 

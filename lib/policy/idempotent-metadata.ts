@@ -1,5 +1,3 @@
-import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
-import { isIdempotent, isSafe, methodName } from './http-methods.js';
 import type { IdempotencyPolicy } from './policy.js';
 
 // Shared with other copies of the package: the command line reads what the application's copy wrote.
@@ -44,19 +42,4 @@ export function exemptionOf(target: object): string | undefined {
 /** Whether `@NotIdempotent()` stands on this very handler. */
 export function hasOwnExemption(target: object): boolean {
   return Reflect.hasOwnMetadata(EXEMPT, target);
-}
-
-/**
- * Whether a class-level `@Idempotent()` covers this handler: it does for methods
- * that are not idempotent by HTTP's own rules, and for `@All()`, which includes
- * such methods.
- */
-export function isForClass(handler: object): boolean {
-  const method = methodName(Reflect.getMetadata(METHOD_METADATA, handler));
-  return (
-    Reflect.hasMetadata(PATH_METADATA, handler) &&
-    method !== undefined &&
-    !isSafe(method) &&
-    !isIdempotent(method)
-  );
 }

@@ -40,24 +40,34 @@ export interface IdempotencyPolicy {
 
   /**
    * Where the key is, if not in the header: `(request) => request.body.reference`, or
-   * a parameter of the path. Undefined and an empty text count as no key.
-   * @default the header
+   * a parameter of the path. Undefined and an empty text count as no key. Of a message
+   * handler: `(payload, context) => payload.orderId`, with the context of the transport.
+   * @default the header, or the id of the message
    */
-  key?: (request: any) => string | number | bigint | null | undefined;
+  key?: (request: any, context: any) => string | number | bigint | null | undefined;
 
   /**
    * Whose key it is, on this route. The status resource asks the module's `scope`
-   * and does not find keys of another one.
-   * @default the module's
+   * and does not find keys of another one. Of a message handler: `(payload, context)
+   * => payload.tenant`.
+   * @default the module's; messages have one for all of a handler's
    */
-  scope?: ScopeOption;
+  scope?: 'global' | ((request: any, context: any) => ScopeValue | Promise<ScopeValue>);
 
   /**
    * True for requests that are to run untouched, as if they had come without a key
-   * where none is required: dry runs, for example. Asked before the key is read.
+   * where none is required: dry runs, for example. Asked before the key is read. Of a
+   * message handler: `(payload, context) => boolean`.
    * @default never
    */
-  skip?: (request: any) => boolean;
+  skip?: (request: any, context: any) => boolean;
+
+  /**
+   * Of a message handler: acknowledges messages of RabbitMQ by itself, and hands back
+   * those that have to come again. The server needs `noAck: false`.
+   * @default false
+   */
+  settle?: boolean;
 
   /**
    * Where the work is done: in the request, or by a worker after the request was
@@ -183,7 +193,7 @@ export interface IdempotencyPolicy {
    * By default the body counts as it was parsed before the interceptor runs: a
    * form that the handler or a later interceptor parses does not count.
    */
-  fingerprint?: (request: any, context: ExecutionContext) => unknown;
+  fingerprint?: (request: any, context: any) => unknown;
 
   /**
    * The largest body that is kept for replay. A larger answer still counts as
@@ -199,6 +209,7 @@ export const POLICY_NAMES = {
   key: true,
   scope: true,
   skip: true,
+  settle: true,
   run: true,
   phased: true,
   keepRequest: true,

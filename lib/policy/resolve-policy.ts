@@ -24,6 +24,7 @@ export interface ResolvedPolicy extends Required<
 
 const DEFAULTS = {
   required: true,
+  settle: false,
   run: 'request',
   phased: false,
   keepRequest: false,
@@ -61,6 +62,7 @@ const CHOICES = {
 /** A wrong type would otherwise only show after the handler has run. */
 const TYPES = {
   required: 'boolean',
+  settle: 'boolean',
   phased: 'boolean',
   isFinal: 'function',
   fingerprint: 'function',

@@ -42,8 +42,13 @@ export class RequestReader {
    *
    * @param own where the route has its key, if not in the header
    */
-  key(request: IncomingRequest, required: boolean, own: ResolvedPolicy['key']): string | undefined {
-    const key = own ? givenKey(own(request)) : readKey(request, this.header);
+  key(
+    request: IncomingRequest,
+    context: ExecutionContext,
+    required: boolean,
+    own: ResolvedPolicy['key'],
+  ): string | undefined {
+    const key = own ? givenKey(own(request, context)) : readKey(request, this.header);
     if (key === undefined && required) throw own ? givenKeyMissing() : keyMissing(this.header);
     return key;
   }

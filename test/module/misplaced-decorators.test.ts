@@ -7,14 +7,19 @@ import {
   Options,
   Patch,
   Post,
+  Put,
   Scope,
   Search,
   SetMetadata,
   type Type,
 } from '@nestjs/common';
-import { EventPattern, MessagePattern } from '@nestjs/microservices';
+import { EventPattern, GrpcStreamMethod, MessagePattern } from '@nestjs/microservices';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { IdempotencyConfigurationError, Idempotent } from 'nestjs-atomic-idempotency';
+import {
+  IdempotencyConfigurationError,
+  Idempotent,
+  NotIdempotent,
+} from 'nestjs-atomic-idempotency';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp } from '../support/idempotent-app.js';
@@ -23,6 +28,7 @@ import { bootFailure, type Boot } from './boot-failure.js';
 
 /** What @nestjs/graphql and @nestjs/websockets leave on classes and methods. */
 const Mutation = () => SetMetadata('graphql:resolver_type', 'Mutation');
+const Query = () => SetMetadata('graphql:resolver_type', 'Query');
 const Resolver = () => SetMetadata('graphql:resolver_type', undefined);
 const SubscribeMessage = () => SetMetadata('websockets:message_mapping', true);
 const WebSocketGateway = () => SetMetadata('websockets:is_gateway', true);
@@ -69,8 +75,22 @@ class WithoutRoutesToCover {
     return {};
   }
 
-  @MessagePattern('orders')
+  @Put()
+  replace(): object {
+    return {};
+  }
+}
+
+@Idempotent({ scope: (request: { tenant: string }) => request.tenant })
+@Controller()
+class BothKinds {
+  @Post()
   create(): object {
+    return {};
+  }
+
+  @MessagePattern('orders')
+  told(): object {
     return {};
   }
 }
@@ -80,19 +100,80 @@ const CLASS = '@Idempotent() of Orders would protect nothing';
 
 const mistakes: [string, Omit<Boot, 'database'>, string[]][] = [
   [
-    'a message handler',
-    { controllers: [controllerWith(MessagePattern('orders'), Idempotent())] },
-    [METHOD, 'a message handler', 'HTTP route of a controller'],
+    'a message handler of a provider',
+    { providers: [providerWith([MessagePattern('orders'), Idempotent()])] },
+    [METHOD, 'a method of a provider', 'a message handler (@MessagePattern()'],
   ],
   [
-    'an event handler, below its decorator',
-    { controllers: [controllerWith(Idempotent(), EventPattern('ordered') as MethodDecorator)] },
-    [METHOD, 'a message handler'],
+    'a message handler, with what only routes have',
+    { controllers: [controllerWith(MessagePattern('orders'), Idempotent({ keyspace: 'scope' }))] },
+    ['Orders.create: there is no option keyspace here', 'It belongs to HTTP routes'],
   ],
   [
-    'a message handler that is a route too',
-    { controllers: [controllerWith(Post(), MessagePattern('orders'), Idempotent())] },
-    ['Orders.create: the method is an HTTP route and a message handler', 'method of their own'],
+    'a message handler, with what only the module has',
+    {
+      controllers: [
+        controllerWith(MessagePattern('orders'), Idempotent({ header: 'X' } as object)),
+      ],
+    },
+    ['there is no option header here', 'IdempotencyModule.forRoot()'],
+  ],
+  [
+    'a message handler, with an answer of HTTP',
+    {
+      controllers: [
+        controllerWith(
+          EventPattern('ordered') as MethodDecorator,
+          Idempotent({ onInProgress: 'accept' }),
+        ),
+      ],
+    },
+    ["onInProgress: 'accept' answers HTTP requests with 202", "Use 'reject' or 'wait'"],
+  ],
+  [
+    'a message handler with @NotIdempotent()',
+    {
+      controllers: [controllerWith(MessagePattern('orders'), NotIdempotent('reads'), Idempotent())],
+    },
+    ['contradict each other'],
+  ],
+  [
+    'a message handler that is a route too, with a function for both',
+    {
+      controllers: [
+        controllerWith(
+          Post(),
+          MessagePattern('orders'),
+          Idempotent({ key: ({ id }) => id as string }),
+        ),
+      ],
+    },
+    ['Orders.create: key is a function', 'HTTP route as well', 'a method and a key of its own'],
+  ],
+  [
+    'a class with routes and message handlers, with a function for both',
+    { controllers: [BothKinds] },
+    ['BothKinds.told: scope is a function', 'BothKinds has HTTP routes as well'],
+  ],
+  [
+    'two message handlers of one name',
+    {
+      controllers: [
+        controllerWith(MessagePattern('orders'), Idempotent()),
+        controllerWith(MessagePattern('others'), Idempotent()),
+      ],
+    },
+    ['two classes of that name', 'Rename one'],
+  ],
+  [
+    'a handler of a stream of gRPC',
+    { controllers: [controllerWith(GrpcStreamMethod('Orders') as MethodDecorator, Idempotent())] },
+    ['a stream of gRPC', 'Idempotency.run()'],
+  ],
+  [
+    'a route, with settle',
+    { controllers: [controllerWith(Post(), Idempotent({ settle: true }))] },
+    ['settle acknowledges messages of RabbitMQ'],
   ],
   [
     'a plain method of a controller',
@@ -129,14 +210,19 @@ const mistakes: [string, Omit<Boot, 'database'>, string[]][] = [
     [CLASS, 'a provider'],
   ],
   [
-    'a GraphQL mutation',
-    { providers: [providerWith([Mutation(), Idempotent()], [Resolver()])] },
-    [METHOD, 'a GraphQL resolver'],
+    'a GraphQL query',
+    { providers: [providerWith([Query(), Idempotent()], [Resolver()])] },
+    [METHOD, 'a GraphQL query, subscription or field'],
   ],
   [
-    'a GraphQL resolver',
-    { providers: [providerWith([Mutation()], [Resolver(), Idempotent()])] },
-    [CLASS, 'a GraphQL resolver'],
+    'a mutation, with what only messages have',
+    { providers: [providerWith([Mutation(), Idempotent({ settle: true })], [Resolver()])] },
+    ['there is no option settle here', 'message handlers'],
+  ],
+  [
+    'a GraphQL resolver without mutations',
+    { providers: [providerWith([Query()], [Resolver(), Idempotent()])] },
+    [CLASS, 'a GraphQL resolver without a mutation'],
   ],
   [
     'a handler of a gateway',

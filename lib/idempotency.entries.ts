@@ -1,7 +1,7 @@
 import { Injectable, type ExecutionContext } from '@nestjs/common';
 import type { IdempotentEntry } from './calls/idempotent-entry.js';
 import { IdempotencySettings } from './idempotency.settings.js';
-import { ENTRY_POLICY_NAMES, OPTION_NAMES } from './option-names.js';
+import { ENTRY_POLICY_NAMES, INHERITED_NAMES, OPTION_NAMES } from './option-names.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import { entryKindOf, entryNamesOf, isForClass, isRoute } from './policy/handler-kinds.js';
 import { hasOwnExemption, isCovered, policyOf } from './policy/idempotent-metadata.js';
@@ -66,7 +66,7 @@ export class IdempotentEntries {
       kind,
       name,
       patterns: entryNamesOf(handler),
-      policy: this.settings.entryPolicy(layers, where),
+      policy: this.settings.entryPolicy(layers, where, INHERITED_NAMES[kind]),
     };
     const ofOwner = this.entries.get(owner) ?? new WeakMap<object, IdempotentEntry>();
     this.entries.set(owner, ofOwner.set(handler, entry));

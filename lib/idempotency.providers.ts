@@ -5,6 +5,8 @@ import { Maintenance } from './background/maintenance.js';
 import { CallRunner } from './calls/call-runner.js';
 import { Idempotency } from './calls/idempotency.js';
 import { IdempotencyCoverage } from './coverage/idempotency-coverage.js';
+import { MutationReader } from './graphql/mutation-reader.js';
+import { Mutations } from './graphql/mutations.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
@@ -91,6 +93,16 @@ export const providers: Provider[] = [
   IdempotencyCoverage,
   CallRunner,
   Messages,
+  {
+    provide: Mutations,
+    useFactory: (
+      runner: CallRunner,
+      { header }: IdempotencySettings,
+      scopes: ScopeReader,
+      http: HttpPlatformHost,
+    ) => new Mutations(runner, new MutationReader(header, scopes), http),
+    inject: [CallRunner, IdempotencySettings, ScopeReader, HttpPlatformHost],
+  },
   OtherEntries,
   {
     provide: Idempotency,

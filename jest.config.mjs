@@ -11,6 +11,7 @@ const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', swcOptions] },
   moduleNameMapper: {
+    '^@fastify/static$': '<rootDir>/test/support/no-static-files.cjs',
     // TypeScript's ESM imports name the compiled file.
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // The package by its own name, from source: no build between edit and test.

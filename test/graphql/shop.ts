@@ -57,15 +57,6 @@ const BigIntScalar = new GraphQLScalarType<bigint, string>({
 });
 
 @ObjectType()
-export class Line {
-  @Field()
-  sku!: string;
-
-  @Field(() => Order)
-  order!: Order;
-}
-
-@ObjectType()
 export class Order {
   @Field(() => ID)
   id!: string;
@@ -92,6 +83,15 @@ export class Order {
   get label(): string {
     return `${this.item} (${this.id})`;
   }
+}
+
+@ObjectType()
+export class Line {
+  @Field()
+  sku!: string;
+
+  @Field(() => Order)
+  order!: Order;
 }
 
 @InterfaceType()

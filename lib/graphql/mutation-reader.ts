@@ -65,9 +65,9 @@ export class MutationReader {
   }
 
   private keyInHeader({ request }: Mutation, name: string): string | undefined {
-    if (!request) throw withoutRequest(name, 'its key is in a header of the request');
-    // Of a WebSocket: the headers that opened it belong to none of its operations.
-    if (!request.headers) return undefined;
+    // The headers that opened a WebSocket belong to none of its operations.
+    if (isSocket(request)) return undefined;
+    if (!request?.headers) throw withoutRequest(name, 'its key is in a header of the request');
     const key = readKey(request, this.header);
     if (key === undefined || !isBatch(request)) return key;
     throw new IdempotencyProblem(
@@ -77,7 +77,7 @@ export class MutationReader {
   }
 
   private missing({ request }: Mutation): IdempotencyProblem {
-    if (request?.headers) return keyMissing(this.header);
+    if (!isSocket(request)) return keyMissing(this.header);
     return new IdempotencyProblem(
       'key_missing',
       `This operation is idempotent and takes its key from the ${this.header} header, which an operation over a WebSocket does not have. Send it in an HTTP request.`,
@@ -96,6 +96,11 @@ export class MutationReader {
     }
     return this.scopes.read(request, execution);
   }
+}
+
+/** What graphql-ws has for a connection stands in the place of a request. */
+function isSocket(request: object | undefined): boolean {
+  return request !== undefined && !('headers' in request) && 'connectionParams' in request;
 }
 
 /** Several operations in one HTTP request, as both drivers allow it. */

@@ -1,5 +1,12 @@
 import { PROBLEMS, type IdempotencyProblem, type ProblemCode } from '../answers/problems.js';
 
+const problems = new WeakMap<IdempotencyRefusedError, IdempotencyProblem>();
+
+/** The problem that an HTTP request would have got. */
+export function problemBehind(error: IdempotencyRefusedError): IdempotencyProblem {
+  return problems.get(error)!;
+}
+
 /**
  * The work was not run, or its outcome could not be recorded. `code` says why, as
  * the answers to HTTP requests do.
@@ -11,16 +18,12 @@ export class IdempotencyRefusedError extends Error {
   /** Seconds until then. */
   readonly retryAfter: number | undefined;
 
-  constructor(
-    /** As HTTP requests get it. */
-    readonly problem: IdempotencyProblem,
-    what: string,
-    options?: ErrorOptions,
-  ) {
+  constructor(problem: IdempotencyProblem, what: string, options?: ErrorOptions) {
     super(`${what} was refused (${problem.code}): ${problem.detail}`, options);
     this.name = 'IdempotencyRefusedError';
     this.code = problem.code;
     this.retryable = PROBLEMS[problem.code].retryable;
     this.retryAfter = problem.retryAfter;
+    problems.set(this, problem);
   }
 }

@@ -2,7 +2,7 @@ import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import { map, of, type Observable } from 'rxjs';
 import type { CallRunner } from '../calls/call-runner.js';
 import type { Entrance, IdempotentEntry } from '../calls/idempotent-entry.js';
-import { IdempotencyRefusedError } from '../calls/refused-call.error.js';
+import { IdempotencyRefusedError, problemBehind } from '../calls/refused-call.error.js';
 import { IdempotencyProblem } from '../answers/problems.js';
 import { RefusalLog } from '../keys/refusal-log.js';
 import type { HttpPlatformHost } from '../response/http-platform-host.js';
@@ -59,7 +59,8 @@ export class Mutations implements Entrance {
   /** For an error of the library; one of the application stays as it is. */
   private refusalOf(error: unknown, observed: Observation): unknown {
     if (error instanceof IdempotencyRefusedError) {
-      const { problem, cause } = error;
+      const { cause } = error;
+      const problem = problemBehind(error);
       this.log.note(problem, cause, observed.route, observed.name?.scope);
       return new MutationRefusedError(problem, { cause });
     }

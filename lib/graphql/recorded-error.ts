@@ -28,7 +28,7 @@ export type GraphqlErrorClass = new (message: string, options: any) => Error;
 
 /** The part of GraphQLResolveInfo's schema that is used here. */
 export interface Schema {
-  getType(name: string): { parseValue?(value: unknown): unknown } | undefined;
+  getType(name: string): unknown;
 }
 
 const classes = new WeakMap<Schema, GraphqlErrorClass>();
@@ -41,7 +41,8 @@ const classes = new WeakMap<Schema, GraphqlErrorClass>();
 export function graphqlErrorOf(schema: Schema): GraphqlErrorClass {
   let found = classes.get(schema);
   if (!found) {
-    found = thrownBy(() => schema.getType('Boolean')?.parseValue?.('no boolean'));
+    const scalar = schema.getType('Boolean') as { parseValue(value: unknown): unknown };
+    found = thrownBy(() => scalar.parseValue('no boolean'));
     classes.set(schema, found);
   }
   return found;

@@ -288,7 +288,8 @@ function tests(platform: Platform, driver: DriverName) {
       ['', 'key_missing'],
       ['k'.repeat(256), 'key_invalid'],
     ])('that are arguments are checked (%#)', async (reference, code) => {
-      const document = 'mutation ($reference: String!) { remind(reference: $reference, text: "x") }';
+      const document =
+        'mutation ($reference: String!) { remind(reference: $reference, text: "x") }';
       const { errors } = await shop.mutate(document, { variables: { reference } });
       expect(errors).toEqual(refused(code, { retryable: false }));
       expect(shop.desk.runs).toBe(0);
@@ -332,7 +333,10 @@ function tests(platform: Platform, driver: DriverName) {
       const alike = await send(`${shop.url}/graphql`, { body: [remind] });
       expect(alike.json()).toEqual([{ data: { remind: 'batched' } }]);
       const batch = await send(`${shop.url}/graphql`, { body: [remind, remind] });
-      expect(batch.json()).toEqual([{ data: { remind: 'batched' } }, { data: { remind: 'batched' } }]);
+      expect(batch.json()).toEqual([
+        { data: { remind: 'batched' } },
+        { data: { remind: 'batched' } },
+      ]);
       expect(shop.desk.runs).toBe(1);
     });
   });

@@ -139,7 +139,9 @@ describe('Mutations and what is around them', () => {
 
       it('pass errors to the filters and to formatError, the first time and again', async () => {
         for (let call = 1; call <= 2; call++) {
-          const { errors } = await mutate(url, 'mutation { refuse(text: "no") }', { key: 'errors' });
+          const { errors } = await mutate(url, 'mutation { refuse(text: "no") }', {
+            key: 'errors',
+          });
           expect(errors).toEqual([
             expect.objectContaining({
               message: 'formatted: caught: no',
@@ -276,57 +278,60 @@ describe('Mutations and what is around them', () => {
     ));
 
   describe('with a schema that is written first', () =>
-    onEachPlatform((platform) => {
-      it('are found by their names', async () => {
-        let called = 0;
-        @Resolver('Order')
-        class Orders {
-          @Query('orders')
-          orders(): string[] {
-            return [];
-          }
+    onEachPlatform(
+      (platform) => {
+        it('are found by their names', async () => {
+          let called = 0;
+          @Resolver('Order')
+          class Orders {
+            @Query('orders')
+            orders(): string[] {
+              return [];
+            }
 
-          @Mutation('placeOrder')
-          @Idempotent()
-          place(@Args('item') item: string): object {
-            return { item, made: new Date(0), number: ++called, kind: 'Gift' };
-          }
+            @Mutation('placeOrder')
+            @Idempotent()
+            place(@Args('item') item: string): object {
+              return { item, made: new Date(0), number: ++called, kind: 'Gift' };
+            }
 
-          @ResolveField('year')
-          year({ made }: { made: Date }): number {
-            return made.getUTCFullYear();
-          }
+            @ResolveField('year')
+            year({ made }: { made: Date }): number {
+              return made.getUTCFullYear();
+            }
 
-          @ResolveField('__resolveType')
-          kindOf({ kind }: { kind: string }): string {
-            return kind;
+            @ResolveField('__resolveType')
+            kindOf({ kind }: { kind: string }): string {
+              return kind;
+            }
           }
-        }
-        const app = await startIdempotentApp(platform, {
-          imports: [
-            graphql('apollo', {
-              autoSchemaFile: false,
-              typeDefs: `
+          const app = await startIdempotentApp(platform, {
+            imports: [
+              graphql('apollo', {
+                autoSchemaFile: false,
+                typeDefs: `
                 interface Order { item: String!, number: Int!, year: Int }
                 type Gift implements Order { item: String!, number: Int!, year: Int }
                 type Query { orders: [String] }
                 type Mutation { placeOrder(item: String!): Order! }`,
-              inheritResolversFromInterfaces: true,
-            } as never),
-          ],
-          providers: [Orders],
-        });
-        const document = 'mutation { placeOrder(item: "tea") { __typename item number year } }';
-        for (let call = 1; call <= 2; call++) {
-          expect((await mutate(app.url, document, { key: 'first' })).data).toEqual({
-            placeOrder: { __typename: 'Gift', item: 'tea', number: 1, year: 1970 },
+                inheritResolversFromInterfaces: true,
+              } as never),
+            ],
+            providers: [Orders],
           });
-        }
-        const rows = await app.database.query('SELECT endpoint FROM idempotency_keys');
-        expect(rows).toEqual([{ endpoint: 'MUTATION placeOrder' }]);
-        await app.close();
-      });
-    }, ['express']));
+          const document = 'mutation { placeOrder(item: "tea") { __typename item number year } }';
+          for (let call = 1; call <= 2; call++) {
+            expect((await mutate(app.url, document, { key: 'first' })).data).toEqual({
+              placeOrder: { __typename: 'Gift', item: 'tea', number: 1, year: 1970 },
+            });
+          }
+          const rows = await app.database.query('SELECT endpoint FROM idempotency_keys');
+          expect(rows).toEqual([{ endpoint: 'MUTATION placeOrder' }]);
+          await app.close();
+        });
+      },
+      ['express'],
+    ));
 });
 
 describe('@Idempotent() on what is no mutation', () => {

@@ -16,9 +16,12 @@ const BRIEF = 'mutation ($input: OrderInput!) { createOrder(input: $input) { id 
 const SHIP = 'mutation { ship(item: "tea") }';
 
 describe('Idempotent mutations', () => {
-  describe('with Apollo', () => onEachPlatform((platform) => tests(platform, 'apollo')));
-  describe('with Mercurius', () =>
-    onEachPlatform((platform) => tests(platform, 'mercurius'), ['fastify']));
+  describe('with Apollo', () => {
+    onEachPlatform((platform) => tests(platform, 'apollo'));
+  });
+  describe('with Mercurius', () => {
+    onEachPlatform((platform) => tests(platform, 'mercurius'), ['fastify']);
+  });
 });
 
 function tests(platform: Platform, driver: DriverName) {

@@ -103,7 +103,7 @@ class TextsResolver {
 }
 
 describe('Mutations and what is around them', () => {
-  describe('with Apollo', () =>
+  describe('with Apollo', () => {
     onEachPlatform((platform) => {
       let url: string;
       let close: () => Promise<void>;
@@ -177,9 +177,10 @@ describe('Mutations and what is around them', () => {
           ['write', 'refuse', 'own', 'broken', 'sent'].map((name) => `mutation ${name}`),
         );
       });
-    }));
+    });
+  });
 
-  describe('over a WebSocket', () =>
+  describe('over a WebSocket', () => {
     onEachPlatform((platform) => {
       let shop: Shop;
       let connect: (user: string) => (query: string) => Promise<unknown>;
@@ -223,33 +224,39 @@ describe('Mutations and what is around them', () => {
         shop.desk.work = (item) => `sent ${item}`;
         expect(await ada('mutation { ship(item: "tea") }')).toEqual({ data: { ship: 'sent tea' } });
       });
-    }));
+    });
+  });
 
-  describe.each(['apollo', 'mercurius'] as const)('with %s and a context of their own', (driver) =>
-    onEachPlatform(
-      (platform) => {
-        it('need the request in it, or nothing of it', async () => {
-          runs = 0;
-          const app = await startIdempotentApp(platform, {
-            logger: false,
-            idempotency: { scope: (request: { user: string }) => request.user },
-            imports: [graphql(driver, { context: () => ({ req: { caller: 'ada' } }) as never })],
-            providers: [TextsResolver],
+  describe.each(['apollo', 'mercurius'] as const)(
+    'with %s and a context of their own',
+    (driver) => {
+      onEachPlatform(
+        (platform) => {
+          it('need the request in it, or nothing of it', async () => {
+            runs = 0;
+            const app = await startIdempotentApp(platform, {
+              logger: false,
+              idempotency: { scope: (request: { user: string }) => request.user },
+              imports: [graphql(driver, { context: () => ({ req: { caller: 'ada' } }) as never })],
+              providers: [TextsResolver],
+            });
+            const { errors } = await mutate(app.url, 'mutation { write(text: "hi") }', {
+              key: 'k',
+            });
+            expect(errors![0]!.message).toMatch(
+              /TextsResolver.write: the GraphQL context has no request, but its key is in a header.*`context` option of GraphQLModule return an object with the request as `req`/,
+            );
+            const { data } = await mutate(app.url, 'mutation { own(text: "hi") }');
+            expect(data).toEqual({ own: 'HI!' });
+            await app.close();
           });
-          const { errors } = await mutate(app.url, 'mutation { write(text: "hi") }', { key: 'k' });
-          expect(errors![0]!.message).toMatch(
-            /TextsResolver.write: the GraphQL context has no request, but its key is in a header.*`context` option of GraphQLModule return an object with the request as `req`/,
-          );
-          const { data } = await mutate(app.url, 'mutation { own(text: "hi") }');
-          expect(data).toEqual({ own: 'HI!' });
-          await app.close();
-        });
-      },
-      ['fastify'],
-    ),
+        },
+        ['fastify'],
+      );
+    },
   );
 
-  describe('with Mercurius and its compiler', () =>
+  describe('with Mercurius and its compiler', () => {
     onEachPlatform(
       (platform) => {
         it('are the same', async () => {
@@ -275,9 +282,10 @@ describe('Mutations and what is around them', () => {
         });
       },
       ['fastify'],
-    ));
+    );
+  });
 
-  describe('with a schema that is written first', () =>
+  describe('with a schema that is written first', () => {
     onEachPlatform(
       (platform) => {
         it('are found by their names', async () => {
@@ -331,7 +339,8 @@ describe('Mutations and what is around them', () => {
         });
       },
       ['express'],
-    ));
+    );
+  });
 });
 
 describe('@Idempotent() on what is no mutation', () => {

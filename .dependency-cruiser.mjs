@@ -76,6 +76,14 @@ export default {
       to: { path: 'node_modules/(@nestjs/(graphql|apollo|mercurius)|@apollo|graphql|mercurius)/' },
     },
     {
+      name: 'microservices-optional',
+      severity: 'error',
+      comment:
+        "Nest's microservices are an optional peer: load them when a message is there, with import().",
+      from: { path: '^lib/' },
+      to: { path: 'node_modules/@nestjs/microservices', dynamic: false },
+    },
+    {
       name: 'client-alone',
       severity: 'error',
       comment:

@@ -1,5 +1,6 @@
 import { Injectable, type ExecutionContext } from '@nestjs/common';
 import type { IdempotentEntry } from './calls/idempotent-entry.js';
+import { EventHandlers } from './event-handlers.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { ENTRY_POLICY_NAMES, INHERITED_NAMES, OPTION_NAMES } from './option-names.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
@@ -16,6 +17,7 @@ const OF_THE_CALLER = ['key', 'scope', 'skip', 'fingerprint', 'keepRequest'] as 
 export class IdempotentEntries {
   private readonly entries = new WeakMap<object, WeakMap<object, IdempotentEntry>>();
   private readonly names = new Map<string, object>();
+  private readonly events = new EventHandlers();
 
   constructor(private readonly settings: IdempotencySettings) {}
 
@@ -27,6 +29,16 @@ export class IdempotentEntries {
     if (known) return known;
     // A class that came after boot (a lazy module, a test's override).
     return isCovered(handler) ? this.add(owner, handler) : undefined;
+  }
+
+  /** Call it with every handler of a controller, idempotent or not. */
+  meet(owner: Function, handler: Function): void {
+    this.events.meet(owner, handler);
+  }
+
+  /** When all of them have been met. */
+  check(): void {
+    this.events.refuseHalfSettled();
   }
 
   /** Does nothing for a handler that only HTTP requests call. */
@@ -62,11 +74,17 @@ export class IdempotentEntries {
       }
     }
     refuseSharedFunctions(where, owner, handler);
+    const { events } = this;
+    // Not before all of them have been met.
+    let counts: Map<string, number> | undefined;
     const entry: IdempotentEntry = {
       kind,
       name,
       patterns: entryNamesOf(handler),
       policy: this.settings.entryPolicy(layers, where, INHERITED_NAMES[kind]),
+      get handlers() {
+        return (counts ??= events.counts(this.patterns));
+      },
     };
     const ofOwner = this.entries.get(owner) ?? new WeakMap<object, IdempotentEntry>();
     this.entries.set(owner, ofOwner.set(handler, entry));

@@ -92,7 +92,12 @@ export const providers: Provider[] = [
   HttpExchanges,
   IdempotencyCoverage,
   CallRunner,
-  Messages,
+  {
+    provide: Messages,
+    useFactory: (runner: CallRunner, { header }: IdempotencySettings) =>
+      new Messages(runner, header),
+    inject: [CallRunner, IdempotencySettings],
+  },
   {
     provide: Mutations,
     useFactory: (

@@ -61,12 +61,14 @@ export class IdempotentRoutes {
       if (typeof owner !== 'function' || Reflect.hasMetadata(CONTROLLER_WATERMARK, owner)) continue;
       this.exploreClass(owner, false);
     }
+    this.entries.check();
   }
 
   /** A decorator where nothing calls would protect nothing. */
   private exploreClass(owner: Function, isController: boolean): void {
     let covered = false;
     for (const handler of this.methodsOf(owner.prototype as object)) {
+      if (isController) this.entries.meet(owner, handler);
       if (isCovered(handler)) {
         const misplaced = misplacedOn(owner, handler, isController);
         if (misplaced) throw misplaced;

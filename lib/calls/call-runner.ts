@@ -8,6 +8,7 @@ import { KeyService } from '../keys/key-service.js';
 import { problemOf, refusalOf } from '../keys/refusal.js';
 import { HandlerRunner } from '../phases/handler-runner.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import type { AttemptOutcome } from '../telemetry/events.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import type { DefiniteErrors } from './definite-errors.js';
 import {
@@ -24,7 +25,16 @@ import { IdempotencyRefusedError } from './refused-call.error.js';
 export type CallEnd = {
   /** An earlier call with the same key had recorded it. */
   replayed: boolean;
-} & ({ value: unknown } | { error: unknown; final: boolean });
+} & ({ value: unknown } | FailedCall);
+
+export interface FailedCall {
+  error: unknown;
+  /** It is on record, and every further call gets it. */
+  final: boolean;
+  outcome: AttemptOutcome;
+  /** Which attempt it was; of a replay, any. */
+  attempt: number;
+}
 
 /** A call that is let in by a decorated handler of Nest. */
 export interface HandledCall {
@@ -126,39 +136,39 @@ export class CallRunner {
       if (dead) return dead;
       attempt.error = error;
       const answer = answerOfError(error, maxResponseBytes, errors);
-      const final = await this.record(attempt, answer, error);
-      return { error, final, replayed: false };
+      const recorded = await this.record(attempt, answer, error);
+      return { error, ...recorded, attempt: attempt.number, replayed: false };
     }
     let json: string | undefined;
     try {
       if (!withoutResult) json = values.toJson(value, `The result of ${route}`);
     } catch (error) {
-      await this.record(attempt, WITHOUT_VALUE, error);
-      return { error, final: true, replayed: false };
+      const recorded = await this.record(attempt, WITHOUT_VALUE, error);
+      return { error, ...recorded, attempt: attempt.number, replayed: false };
     }
     await this.record(attempt, answerOfValue(json, maxResponseBytes));
     // Through JSON the first time as well, so that nobody comes to depend on what a replay has not.
     return { value: values.fromJson(json), replayed: false };
   }
 
-  /** Recorded before returned. @param cause what the work threw @returns whether it is final */
+  /** Recorded before returned. @param cause what the work threw */
   private async record(
     attempt: Attempt,
     answer: ObservedAnswer,
     cause?: unknown,
-  ): Promise<boolean> {
+  ): Promise<Pick<FailedCall, 'outcome' | 'final'>> {
     const { observed } = attempt;
     try {
       const { outcome, final } = await mortal(() => this.keys.record(attempt, answer));
       observed.answered(outcome);
-      return final;
+      return { outcome, final };
     } catch (error) {
       return this.refuse({ observed }, error, cause);
     }
   }
 
   /** An error of ours under its public name; one of the application's own is thrown as it is. */
-  private refuse(
+  refuse(
     { observed }: Pick<KeyedRequest, 'observed'>,
     error: unknown,
     cause: unknown = error,

@@ -11,6 +11,8 @@ export interface IdempotentEntry {
   /** The patterns of a message handler, or the name of a mutation, for people. */
   patterns: readonly string[];
   policy: ResolvedPolicy;
+  /** How many handlers get a message with one of the patterns: all those of an event. */
+  handlers: ReadonlyMap<string, number>;
 }
 
 /** The protocol for one type of execution context. Each is built on the CallRunner. */

@@ -57,11 +57,12 @@ export function answerOfError(
 export function endOf(
   { status, body }: Answer,
   form: { errors?: DefiniteErrors | undefined; values?: RecordedValues | undefined },
-): { value: unknown } | { error: unknown; final: true } {
+): { value: unknown } | { error: unknown; final: true; outcome: 'completed'; attempt: 1 } {
   const text = body.length === 0 ? undefined : body.toString();
   const { errors, values = JSON_VALUES } = form;
   if (status < 400) return { value: values.fromJson(text) };
-  return { error: rejected(status, text, errors), final: true };
+  const error = rejected(status, text, errors);
+  return { error, final: true, outcome: 'completed', attempt: 1 };
 }
 
 function storable(error: HttpException, maxBytes: number): Buffer | undefined {

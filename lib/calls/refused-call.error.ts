@@ -1,3 +1,4 @@
+import { OutcomeOpen } from '../keys/refusal.js';
 import { PROBLEMS, type IdempotencyProblem, type ProblemCode } from '../answers/problems.js';
 
 const problems = new WeakMap<IdempotencyRefusedError, IdempotencyProblem>();
@@ -17,6 +18,8 @@ export class IdempotencyRefusedError extends Error {
   readonly retryable: boolean;
   /** Seconds until then. */
   readonly retryAfter: number | undefined;
+  /** Of an unknown outcome: the next call goes on with the work, and so finds out. */
+  readonly open: boolean;
 
   constructor(problem: IdempotencyProblem, what: string, options?: ErrorOptions) {
     super(`${what} was refused (${problem.code}): ${problem.detail}`, options);
@@ -24,6 +27,7 @@ export class IdempotencyRefusedError extends Error {
     this.code = problem.code;
     this.retryable = PROBLEMS[problem.code].retryable;
     this.retryAfter = problem.retryAfter;
+    this.open = problem instanceof OutcomeOpen;
     problems.set(this, problem);
   }
 }

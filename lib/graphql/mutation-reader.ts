@@ -59,7 +59,7 @@ export class MutationReader {
         method: METHOD,
         route: field,
         path: String(path.key),
-        kept: keptRequest(keeping(policy, mutation), { body: args } as IncomingRequest),
+        kept: keptRequest(keeping(policy, mutation), args, args),
       }),
     };
   }
@@ -124,7 +124,8 @@ function comparable(args: unknown, name: string): unknown {
 }
 
 function keeping({ keepRequest: keep }: ResolvedPolicy, { args, context, info }: Mutation) {
-  return typeof keep === 'function' ? () => keep(args, context, info) : keep;
+  if (typeof keep === 'boolean') return keep && (() => withMarks(args));
+  return () => keep(args, context, info);
 }
 
 function withoutRequest(name: string, why: string): Error {

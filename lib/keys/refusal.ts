@@ -69,8 +69,10 @@ export function outcomeUnknown(reconcileIn: number | null = null): IdempotencyPr
 }
 
 /** The same, if a retry may repeat the call in doubt and so resolve it. */
+export class OutcomeOpen extends IdempotencyProblem {}
+
 export function outcomeOpen(): IdempotencyProblem {
-  return new IdempotencyProblem(
+  return new OutcomeOpen(
     'outcome_unknown',
     'A step was interrupted and it is not known yet whether it took effect. Retry with the same key to find out and go on.',
     retryAfterSeconds(OPEN_RETRY_AFTER),

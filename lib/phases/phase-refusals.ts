@@ -20,13 +20,13 @@ export function outsideAnyHandler(phase: string): PhaseUsageError {
   }
   if (kind === 'call') {
     return new PhaseUsageError(
-      `Phase "${phase}" was started in ${name}, which has @Idempotent() but was not called by a request that @Idempotent() covers: it covers POST, PATCH, PUT and DELETE routes of HTTP controllers. ` +
+      `Phase "${phase}" was started in ${name}, which has @Idempotent() but was not called by a request that @Idempotent() covers: it covers routes, message handlers and mutations that Nest calls. ` +
         'A direct call, as in a unit test, has no Idempotency-Key: send a request, or use FakeAtomicPhase of nestjs-atomic-idempotency/testing there.',
     );
   }
   return new PhaseUsageError(
     `Phase "${phase}" was started outside an idempotent handler: the running code is not part of a request with @Idempotent(). ` +
-      'Put @Idempotent() on the route. Jobs, timers, events and message handlers have no Idempotency-Key, so they cannot have phases: use a transaction of your own there.',
+      'Put @Idempotent() on the route or the message handler; around a job, a timer or any other function use Idempotency.run().',
   );
 }
 

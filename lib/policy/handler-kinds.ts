@@ -3,6 +3,7 @@ import { isIdempotent, isSafe, methodName } from './http-methods.js';
 
 // By their names: the packages behind them need not be installed.
 export const PATTERN_METADATA = 'microservices:pattern';
+export const TRANSPORT_METADATA = 'microservices:transport';
 const HANDLER_TYPE_METADATA = 'microservices:handler_type';
 const EVENT = 2;
 export const RESOLVER_TYPE_METADATA = 'graphql:resolver_type';

@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import { toJson } from '../schema/json.js';
-import type { IncomingRequest } from './incoming-request.js';
 
 /** Enough for people to read. */
 const LONGEST_REQUEST = 64 * 1024;
@@ -28,11 +27,12 @@ const logger = new Logger('IdempotencyModule');
  */
 export function keptRequest(
   keep: ResolvedPolicy['keepRequest'],
-  request: IncomingRequest,
+  request: unknown,
+  body: unknown,
 ): string | undefined {
   if (keep === false) return undefined;
   try {
-    const value = keep === true ? request.body : keep(request);
+    const value = keep === true ? body : keep(request);
     const text = toJson(value, 'The kept request');
     if (text === undefined || text.length <= LONGEST_REQUEST) return text;
     return JSON.stringify(`(not kept: ${text.length} characters of JSON)`);

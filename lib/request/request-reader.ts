@@ -76,7 +76,7 @@ export class RequestReader {
         method,
         route,
         path: pathOf(url),
-        kept: keptRequest(policy.keepRequest, request),
+        kept: keptRequest(policy.keepRequest, request, request.body),
       }),
     };
     observed.name = keyed;

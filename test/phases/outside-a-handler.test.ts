@@ -80,7 +80,7 @@ let wire: Wire;
 
 const nowhere = (name: string) =>
   `Phase "${name}" was started outside an idempotent handler: the running code is not part of a request with @Idempotent(). ` +
-  'Put @Idempotent() on the route. Jobs, timers, events and message handlers have no Idempotency-Key, so they cannot have phases: use a transaction of your own there.';
+  'Put @Idempotent() on the route or the message handler; around a job, a timer or any other function use Idempotency.run().';
 
 const ridesOf = (app: PhaseApp) => app.app.get(Rides);
 

@@ -70,6 +70,7 @@ export default defineConfig({
           item('Webhooks', 'guides/webhooks'),
           item('Background work', 'guides/background-work'),
           item('Outbox', 'guides/outbox'),
+          item('Messages', 'guides/messages'),
           item('Cron jobs and queues', 'guides/calls'),
           item('A worker process', 'guides/worker-process'),
           item('Operator page', 'guides/operator-page'),

@@ -68,6 +68,14 @@ export default {
       to: { path: 'node_modules/@opentelemetry/' },
     },
     {
+      name: 'graphql-optional',
+      severity: 'error',
+      comment:
+        'GraphQL is an optional peer, and a second copy of it would not know the schema of the first: take what is needed from what a resolver is given.',
+      from: { path: '^lib/' },
+      to: { path: 'node_modules/(@nestjs/(graphql|apollo|mercurius)|@apollo|graphql|mercurius)/' },
+    },
+    {
       name: 'microservices-optional',
       severity: 'error',
       comment:

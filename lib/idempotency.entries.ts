@@ -2,7 +2,7 @@ import { Injectable, type ExecutionContext } from '@nestjs/common';
 import type { IdempotentEntry } from './calls/idempotent-entry.js';
 import { EventHandlers } from './event-handlers.js';
 import { IdempotencySettings } from './idempotency.settings.js';
-import { ENTRY_POLICY_NAMES, OPTION_NAMES } from './option-names.js';
+import { ENTRY_POLICY_NAMES, INHERITED_NAMES, OPTION_NAMES } from './option-names.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
 import { entryKindOf, entryNamesOf, isForClass, isRoute } from './policy/handler-kinds.js';
 import { hasOwnExemption, isCovered, policyOf } from './policy/idempotent-metadata.js';
@@ -81,7 +81,7 @@ export class IdempotentEntries {
       kind,
       name,
       patterns: entryNamesOf(handler),
-      policy: this.settings.entryPolicy(layers, where),
+      policy: this.settings.entryPolicy(layers, where, INHERITED_NAMES[kind]),
       get handlers() {
         return (counts ??= events.counts(this.patterns));
       },

@@ -5,6 +5,8 @@ import { Maintenance } from './background/maintenance.js';
 import { CallRunner } from './calls/call-runner.js';
 import { Idempotency } from './calls/idempotency.js';
 import { IdempotencyCoverage } from './coverage/idempotency-coverage.js';
+import { MutationReader } from './graphql/mutation-reader.js';
+import { Mutations } from './graphql/mutations.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { IDEMPOTENCY_OPTIONS } from './idempotency.module-definition.js';
 import type { IdempotencyModuleOptions } from './idempotency.options.js';
@@ -95,6 +97,16 @@ export const providers: Provider[] = [
     useFactory: (runner: CallRunner, { header }: IdempotencySettings) =>
       new Messages(runner, header),
     inject: [CallRunner, IdempotencySettings],
+  },
+  {
+    provide: Mutations,
+    useFactory: (
+      runner: CallRunner,
+      { header }: IdempotencySettings,
+      scopes: ScopeReader,
+      http: HttpPlatformHost,
+    ) => new Mutations(runner, new MutationReader(header, scopes), http),
+    inject: [CallRunner, IdempotencySettings, ScopeReader, HttpPlatformHost],
   },
   OtherEntries,
   {

@@ -162,18 +162,26 @@ export class IdempotencySettings {
     return this.entryPolicy([own], where);
   }
 
-  /** Of a handler that no HTTP request calls. What the module says of requests does not hold for it. */
-  entryPolicy(layers: readonly (IdempotencyPolicy | undefined)[], where: string): ResolvedPolicy {
-    const policy = resolvePolicy(this.dialect, [forCalls(this.policy), ...layers], where);
+  /**
+   * Of a handler that no HTTP request calls. What the module says of requests does not hold for it.
+   *
+   * @param names what of the module's policy holds for it nevertheless
+   */
+  entryPolicy(
+    layers: readonly (IdempotencyPolicy | undefined)[],
+    where: string,
+    names: object = CALL_POLICY_NAMES,
+  ): ResolvedPolicy {
+    const policy = resolvePolicy(this.dialect, [forCalls(this.policy, names), ...layers], where);
     checkLease(where, 'lease', policy.lease, this.storeTimeout);
     return policy;
   }
 }
 
 /** What the module says of every request, as far as a call that is none can follow it. */
-function forCalls(policy: IdempotencyPolicy): IdempotencyPolicy {
+function forCalls(policy: IdempotencyPolicy, names: object): IdempotencyPolicy {
   const common = Object.entries(policy).filter(
-    ([name, value]) => Object.hasOwn(CALL_POLICY_NAMES, name) && value !== 'accept',
+    ([name, value]) => Object.hasOwn(names, name) && value !== 'accept',
   );
   return Object.fromEntries(common);
 }

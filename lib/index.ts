@@ -34,6 +34,7 @@ export type { InDoubt, PhaseKind, PhaseState } from './schema/phase-record.js';
 export { AtomicPhase, type CurrentAttempt } from './phases/atomic-phase.js';
 export { Idempotency, type CallPolicy, type IdempotentCall } from './calls/idempotency.js';
 export { IdempotencyRefusedError } from './calls/refused-call.error.js';
+export { MutationRefusedError } from './graphql/mutation-refused.error.js';
 export type { ForeignEffect, ForeignPhase } from './phases/foreign-phase.js';
 export type { Jsonified } from './schema/json.js';
 export {

@@ -7,6 +7,10 @@ const OTHER_HANDLERS: readonly [metadata: string, what: string][] = [
     'graphql:resolver_type',
     'a GraphQL query, subscription or field, which changes nothing by the rules of GraphQL',
   ],
+  [
+    'graphql:resolve_property',
+    'a field of a GraphQL type (@ResolveField()), which is resolved again for every answer',
+  ],
   ['websockets:message_mapping', 'a handler of a WebSocket gateway (@SubscribeMessage())'],
 ];
 const OTHER_CLASSES: readonly [metadata: string, what: string][] = [

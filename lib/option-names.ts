@@ -74,6 +74,18 @@ const WITH_A_CALLER = {
 } satisfies Partial<Names<IdempotencyPolicy>>;
 const OF_MESSAGES = { ...WITH_A_CALLER, settle: true } satisfies Partial<Names<IdempotencyPolicy>>;
 
+/** A mutation comes in by HTTP, with the header or without it. */
+const OF_MUTATIONS = { ...CALL_POLICY_NAMES, required: true } satisfies Partial<
+  Names<IdempotencyPolicy>
+>;
+
+/** What holds of the module's policy for a handler that no HTTP request calls. */
+export const INHERITED_NAMES: Record<EntryKind, object> = {
+  message: CALL_POLICY_NAMES,
+  event: CALL_POLICY_NAMES,
+  mutation: OF_MUTATIONS,
+};
+
 /** What the policy of a handler may say that no HTTP request calls. */
 export const ENTRY_POLICY_NAMES: Record<EntryKind, object> = {
   message: OF_MESSAGES,

@@ -1,6 +1,7 @@
 import { Injectable, type CallHandler, type ExecutionContext } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import type { Entrance } from './calls/idempotent-entry.js';
+import { Mutations } from './graphql/mutations.js';
 import { IdempotentEntries } from './idempotency.entries.js';
 import { Messages } from './messages/messages.js';
 
@@ -14,8 +15,9 @@ export class OtherEntries {
   constructor(
     private readonly entries: IdempotentEntries,
     messages: Messages,
+    mutations: Mutations,
   ) {
-    this.entrances = { rpc: messages };
+    this.entrances = { rpc: messages, graphql: mutations };
   }
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {

@@ -14,9 +14,14 @@ const OPTIONS: NestApplicationOptions = {
 };
 
 /** The app on either HTTP platform, ready to listen. */
-export function createApp(configuration: Configuration): Promise<INestApplication> {
-  const module = AppModule.forRoot(configuration);
+export async function createApp(configuration: Configuration): Promise<INestApplication> {
+  const module = (await moduleFor(configuration)).forRoot(configuration);
   return configuration.platform === 'fastify'
     ? NestFactory.create(module, new FastifyAdapter(), OPTIONS)
     : NestFactory.create(module, new ExpressAdapter(), OPTIONS);
+}
+
+/** GraphQL is loaded by those who want it only. */
+async function moduleFor({ graphql }: Configuration): Promise<typeof AppModule> {
+  return graphql ? (await import('./graphql/app.module.js')).GraphqlAppModule : AppModule;
 }

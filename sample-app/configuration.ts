@@ -21,6 +21,8 @@ export interface Configuration {
    * @default true
    */
   maintenance?: boolean;
+  /** Serve `POST /graphql` as well. @default false */
+  graphql?: boolean;
 }
 
 /** Good enough for a sample on one machine. A real one is a secret, and has no default. */
@@ -42,6 +44,7 @@ export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
     operatorPassword: env['OPERATOR_PASSWORD'] ?? SAMPLE_PASSWORD,
     lease: env['LEASE'] ?? '30s',
     maintenance: env['MAINTENANCE'] !== 'off',
+    graphql: env['GRAPHQL'] === 'on',
   };
 }
 

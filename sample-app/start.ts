@@ -21,6 +21,7 @@ const askedToEnd = whenAskedToEnd();
 
 async function startEverything(): Promise<never> {
   const platform = process.argv.includes('--fastify') ? 'fastify' : 'express';
+  const graphql = process.argv.includes('--graphql');
   const postgres = await providePostgres({ folder: FOLDER });
   undo.add(() => postgres.stop());
   await migrate(postgres.url);
@@ -30,12 +31,13 @@ async function startEverything(): Promise<never> {
 
   const port = Number(process.env['PORT'] ?? 3000);
   const urls = { databaseUrl: postgres.url, paymentsUrl: provider.url };
-  const app = await startApp({ ...urls, platform, port }, 'show');
+  const app = await startApp({ ...urls, platform, port, graphql }, 'show');
   undo.add(() => app.stop());
   await new RemoteControl(provider.url).tellBy(webhookEndpoint(app.url));
 
   const ledger = relative(process.cwd(), LEDGER);
-  console.log(thingsToTry({ platform, appUrl: app.url, providerUrl: provider.url, ledger }));
+  const addresses = { appUrl: app.url, providerUrl: provider.url, ledger };
+  console.log(thingsToTry({ platform, graphql, ...addresses }));
   await Promise.race([app.exited, provider.exited]);
   throw new Error('A process of the sample has ended by itself.');
 }

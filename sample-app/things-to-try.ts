@@ -7,10 +7,12 @@ export interface Addresses {
   appUrl: string;
   providerUrl: string;
   ledger: string;
+  graphql?: boolean;
 }
 
 /** What `npm start` prints: the curl lines of a first walk through the sample. */
-export function thingsToTry({ platform, appUrl, providerUrl, ledger }: Addresses): string {
+export function thingsToTry(addresses: Addresses): string {
+  const { platform, appUrl, providerUrl, ledger, graphql = false } = addresses;
   const [ada, grace] = TOKENS;
   // New ones for each start, because the data of earlier starts is still there.
   const key = (name: string) => `${name}-${randomBytes(3).toString('hex')}`;
@@ -24,6 +26,10 @@ export function thingsToTry({ platform, appUrl, providerUrl, ledger }: Addresses
   const page = new URL(OPERATOR_PATH, appUrl);
   const first = key('ride');
   const ride = { origin: 'earth', target: 'moon' };
+  const query = 'mutation { requestRide(origin: "earth", target: moon) { id fare chargeId } }';
+  const mutation = graphql
+    ? `# The same over GraphQL. Run it twice, too.\n${post('/graphql', ada, key('mutation'), { query })}\n\n`
+    : '';
   return `
 Rocket Rides on ${platform}: ${appUrl}
 Payment provider:        ${providerUrl} (its books: ${ledger})
@@ -52,7 +58,7 @@ ${post('/rides/1/tips', ada, key('tip'), { amount: 500 })}
 # Now open the operator page: the tip is in doubt. Look into the books of the provider, tell what
 # became of it ({"transferId":"…","declined":null} as its result), and retry: 201.
 
-# What the provider's books say.
+${mutation}# What the provider's books say.
 curl ${providerUrl}/charges
 curl ${providerUrl}/transfers
 curl ${providerUrl}/receipts

@@ -77,6 +77,7 @@ export default defineConfig({
           item('Health', 'guides/health'),
           item('Observability', 'guides/observability'),
           item('Coverage', 'guides/coverage'),
+          item('GraphQL', 'guides/graphql'),
           item('Testing', 'guides/testing'),
           item('Is my endpoint crash-safe?', 'guides/crash-safety'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),

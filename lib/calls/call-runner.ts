@@ -10,9 +10,15 @@ import { HandlerRunner } from '../phases/handler-runner.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { AttemptOutcome } from '../telemetry/events.js';
 import type { KeyedRequest } from '../request/request-reader.js';
-import { fromJson, toJson } from '../schema/json.js';
 import type { DefiniteErrors } from './definite-errors.js';
-import { answerOfError, answerOfValue, endOf, WITHOUT_VALUE } from './recorded-value.js';
+import {
+  answerOfError,
+  answerOfValue,
+  endOf,
+  JSON_VALUES,
+  WITHOUT_VALUE,
+  type RecordedValues,
+} from './recorded-value.js';
 import { IdempotencyRefusedError } from './refused-call.error.js';
 
 /** How a call ended. */
@@ -37,6 +43,8 @@ export interface HandledCall {
   next: CallHandler;
   /** Errors that its transport has for definite answers. An HttpException always is one. */
   errors?: DefiniteErrors;
+  /** How its result is kept. @default as JSON has it */
+  values?: RecordedValues;
   /** Nobody gets its result, so none is kept. */
   withoutResult?: boolean;
 }
@@ -47,6 +55,7 @@ interface Run {
   policy: ResolvedPolicy;
   work: Work;
   errors?: DefiniteErrors | undefined;
+  values?: RecordedValues | undefined;
   withoutResult?: boolean | undefined;
   /** The decorated handler says itself that it began: a pipe may refuse the call before it. */
   decorated?: boolean;
@@ -71,9 +80,9 @@ export class CallRunner {
   }
 
   /** Around a handler of Nest and the pipes and interceptors in front of it: the last value counts. */
-  handle({ request, policy, next, errors, withoutResult }: HandledCall): Promise<CallEnd> {
+  handle({ request, next, ...run }: HandledCall): Promise<CallEnd> {
     const work = () => lastValueFrom(next.handle(), { defaultValue: undefined });
-    return this.perform(request, { policy, work, errors, withoutResult, decorated: true });
+    return this.perform(request, { ...run, work, decorated: true });
   }
 
   /** The same without a key, where none is needed: there is nothing to record. */
@@ -93,7 +102,7 @@ export class CallRunner {
         return this.attempt(decision.attempt, run);
       case 'replay':
         observed.answered('replayed');
-        return { ...endOf(decision.answer, run.errors), replayed: true };
+        return { ...endOf(decision.answer, run), replayed: true };
       case 'accepted':
         // A worker is at it; whoever calls again gets its result.
         return this.refuse(
@@ -115,7 +124,7 @@ export class CallRunner {
   }
 
   private async attempt(attempt: Attempt, run: Run): Promise<CallEnd> {
-    const { policy, work, errors, withoutResult } = run;
+    const { policy, work, errors, withoutResult, values = JSON_VALUES } = run;
     const { maxResponseBytes } = policy;
     const { route } = attempt.observed;
     if (!run.decorated) attempt.began = true;
@@ -132,14 +141,14 @@ export class CallRunner {
     }
     let json: string | undefined;
     try {
-      if (!withoutResult) json = toJson(value, `The result of ${route}`);
+      if (!withoutResult) json = values.toJson(value, `The result of ${route}`);
     } catch (error) {
       const recorded = await this.record(attempt, WITHOUT_VALUE, error);
       return { error, ...recorded, attempt: attempt.number, replayed: false };
     }
     await this.record(attempt, answerOfValue(json, maxResponseBytes));
     // Through JSON the first time as well, so that nobody comes to depend on what a replay has not.
-    return { value: fromJson(json), replayed: false };
+    return { value: values.fromJson(json), replayed: false };
   }
 
   /** Recorded before returned. @param cause what the work threw */

@@ -18,6 +18,16 @@ export function answerOfValue(json: string | undefined, maxBytes: number): Obser
   return { status: 200, headers: JSON_TYPE, body: within(maxBytes, json) };
 }
 
+/** How values are kept as JSON text. The text is undefined for `undefined`. */
+export interface RecordedValues {
+  /** Throws where it cannot be kept. @param what names the value in errors */
+  toJson(value: unknown, what: string): string | undefined;
+  fromJson(text: string | undefined): unknown;
+}
+
+/** As JSON has them: a date becomes a text. */
+export const JSON_VALUES: RecordedValues = { toJson, fromJson };
+
 /** The work was done, and its value cannot be kept: it is not done again. */
 export const WITHOUT_VALUE: ObservedAnswer = { status: 200, headers: {}, body: undefined };
 
@@ -46,10 +56,11 @@ export function answerOfError(
 /** What was recorded: a value, or an error that was final. */
 export function endOf(
   { status, body }: Answer,
-  errors?: DefiniteErrors,
+  form: { errors?: DefiniteErrors | undefined; values?: RecordedValues | undefined },
 ): { value: unknown } | { error: unknown; final: true; outcome: 'completed'; attempt: 1 } {
   const text = body.length === 0 ? undefined : body.toString();
-  if (status < 400) return { value: fromJson(text) };
+  const { errors, values = JSON_VALUES } = form;
+  if (status < 400) return { value: values.fromJson(text) };
   const error = rejected(status, text, errors);
   return { error, final: true, outcome: 'completed', attempt: 1 };
 }

@@ -1,6 +1,13 @@
 import { OutcomeOpen } from '../keys/refusal.js';
 import { PROBLEMS, type IdempotencyProblem, type ProblemCode } from '../answers/problems.js';
 
+const problems = new WeakMap<IdempotencyRefusedError, IdempotencyProblem>();
+
+/** The problem that an HTTP request would have got. */
+export function problemBehind(error: IdempotencyRefusedError): IdempotencyProblem {
+  return problems.get(error)!;
+}
+
 /**
  * The work was not run, or its outcome could not be recorded. `code` says why, as
  * the answers to HTTP requests do.
@@ -21,5 +28,6 @@ export class IdempotencyRefusedError extends Error {
     this.retryable = PROBLEMS[problem.code].retryable;
     this.retryAfter = problem.retryAfter;
     this.open = problem instanceof OutcomeOpen;
+    problems.set(this, problem);
   }
 }

@@ -41,15 +41,16 @@ export interface IdempotencyPolicy {
   /**
    * Where the key is, if not in the header: `(request) => request.body.reference`, or
    * a parameter of the path. Undefined and an empty text count as no key. Of a message
-   * handler: `(payload, context) => payload.orderId`, with the context of the transport.
+   * handler: `(payload, context) => payload.orderId`, with the context of the transport;
+   * of a mutation: `(args, context, info) => args.reference`, as its resolver gets them.
    * @default the header, or the id of the message
    */
-  key?: (request: any, context: any) => string | number | bigint | null | undefined;
+  key?: (request: any, context: any, info?: any) => string | number | bigint | null | undefined;
 
   /**
    * Whose key it is, on this route. The status resource asks the module's `scope`
    * and does not find keys of another one. Of a message handler: `(payload, context)
-   * => payload.tenant`.
+   * => payload.tenant`; of a mutation: `(request, context)`, as the module's.
    * @default the module's; messages have one for all of a handler's
    */
   scope?: 'global' | ((request: any, context: any) => ScopeValue | Promise<ScopeValue>);
@@ -57,10 +58,11 @@ export interface IdempotencyPolicy {
   /**
    * True for requests that are to run untouched, as if they had come without a key
    * where none is required: dry runs, for example. Asked before the key is read. Of a
-   * message handler: `(payload, context) => boolean`.
+   * message handler: `(payload, context) => boolean`; of a mutation: `(args, context, info)
+   * => boolean`.
    * @default never
    */
-  skip?: (request: any, context: any) => boolean;
+  skip?: (request: any, context: any, info?: any) => boolean;
 
   /**
    * Of a message handler: acknowledges messages of RabbitMQ by itself, and hands back
@@ -88,11 +90,12 @@ export interface IdempotencyPolicy {
 
   /**
    * What `IdempotencyOperator.inspect()` shows of the request besides its method,
-   * route and path: true keeps the parsed body; a function returns what to keep,
+   * route and path: true keeps the parsed body, or a mutation's arguments; a function
+   * (of the request, or of a mutation's arguments) returns what to keep,
    * and must leave out what must not be stored. JSON, at most 64 KiB.
    * @default false
    */
-  keepRequest?: boolean | ((request: any) => unknown);
+  keepRequest?: boolean | ((request: any, context?: any, info?: any) => unknown);
 
   /**
    * Where a key is unique: in the whole scope, or once per endpoint. Choose
@@ -191,9 +194,10 @@ export interface IdempotencyPolicy {
    * JSON value, a string or a Buffer. Use it to leave out a client's timestamp,
    * or to compare the raw body or a file. Method, route and scope always count.
    * By default the body counts as it was parsed before the interceptor runs: a
-   * form that the handler or a later interceptor parses does not count.
+   * form that the handler or a later interceptor parses does not count. Of a mutation:
+   * `(args, context, info)`; by default all of its arguments count.
    */
-  fingerprint?: (request: any, context: any) => unknown;
+  fingerprint?: (request: any, context: any, info?: any) => unknown;
 
   /**
    * The largest body that is kept for replay. A larger answer still counts as

@@ -15,6 +15,11 @@ const RETURN_A_SCOPE =
 export class ScopeReader {
   constructor(private readonly option: ScopeOption) {}
 
+  /** There is no scope without one. */
+  get needsRequest(): boolean {
+    return this.option !== 'global';
+  }
+
   /**
    * @param own what the route says instead, if it does
    * @param cure what to do where no scope is found, for the log

@@ -13,6 +13,7 @@ interface ExpressRequest {
   /** The path under which the application is mounted inside another one. */
   baseUrl?: string;
   route: { path: string | RegExp | string[] };
+  res?: ServerResponse;
 }
 
 /** The sending methods that Express adds to a response. */
@@ -51,6 +52,13 @@ export class ExpressPlatform implements HttpPlatform {
 
   setHeader(response: unknown, name: string, value: string): void {
     (response as ServerResponse).setHeader(name, value);
+  }
+
+  announce(request: unknown, name: string, value: string | undefined): void {
+    const { res } = request as ExpressRequest;
+    if (!res || res.headersSent) return;
+    if (value === undefined) res.removeHeader(name);
+    else res.setHeader(name, value);
   }
 
   streamEvents(response: unknown): EventStream {

@@ -10,11 +10,14 @@ import { copyHeaders } from './response-headers.js';
 
 const holdOf = Symbol('idempotency:hold');
 const replayOf = Symbol('idempotency:replay');
+const announcedOf = Symbol('idempotency:announced');
 
 /** A request, with the object that handles its answer. */
 interface MarkedRequest extends FastifyRequest {
   [holdOf]?: FastifyHold;
   [replayOf]?: FastifyReplay;
+  /** Headers for whatever is sent. */
+  [announcedOf]?: Record<string, string>;
 }
 
 /**
@@ -28,7 +31,9 @@ export class FastifyPlatform implements HttpPlatform {
     instance: FastifyInstance,
     private readonly brokenOffAfterMs = BROKEN_OFF_AFTER_MS,
   ) {
-    instance.addHook('onSend', (request: MarkedRequest, _reply, payload, next) => {
+    instance.addHook('onSend', (request: MarkedRequest, reply, payload, next) => {
+      const announced = request[announcedOf];
+      if (announced) for (const name in announced) reply.header(name, announced[name]!);
       const passing = request[holdOf] ?? request[replayOf];
       if (passing) passing.onSend(payload, next);
       else next();
@@ -57,6 +62,13 @@ export class FastifyPlatform implements HttpPlatform {
 
   setHeader(response: unknown, name: string, value: string): void {
     (response as FastifyReply).header(name, value);
+  }
+
+  /** Its reply is not known from here, but to the hook. */
+  announce(request: unknown, name: string, value: string | undefined): void {
+    const announced = ((request as MarkedRequest)[announcedOf] ??= {});
+    if (value === undefined) delete announced[name];
+    else announced[name] = value;
   }
 
   /** Bypasses Fastify's hooks for payloads, such as compression, which expect answers that end. */

@@ -31,6 +31,12 @@ export interface HttpPlatform {
   /** Sets headers for an answer that Nest sends. */
   setHeader(response: unknown, name: string, value: string): void;
 
+  /**
+   * Sets a header of the answer that somebody else is going to send to this request, or
+   * takes it back.
+   */
+  announce(request: unknown, name: string, value: string | undefined): void;
+
   /** Answers the request with a stream of events, and turns whatever Nest sends afterwards into a no-op. */
   streamEvents(response: unknown): EventStream;
 

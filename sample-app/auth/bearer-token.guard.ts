@@ -4,6 +4,7 @@ import {
   type CanActivate,
   type ExecutionContext,
 } from '@nestjs/common';
+import { requestOf } from './request-of.js';
 import { userWithToken, type User } from './user.js';
 
 /** The part of a request that Express and Fastify have in common, and what the guard adds. */
@@ -16,7 +17,7 @@ export interface AuthenticatedRequest {
 @Injectable()
 export class BearerTokenGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    const request = requestOf(context);
     const [, token] = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
     request.user = token === undefined ? undefined : userWithToken(token);
     if (!request.user) {

@@ -1,8 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { AuthenticatedRequest } from './bearer-token.guard.js';
+import { requestOf } from './request-of.js';
 
 /** The user that `BearerTokenGuard` has let in. */
 export const CurrentUser = createParamDecorator(
-  (_: unknown, context: ExecutionContext) =>
-    context.switchToHttp().getRequest<AuthenticatedRequest>().user,
+  (_: unknown, context: ExecutionContext) => requestOf(context).user,
 );

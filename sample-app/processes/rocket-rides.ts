@@ -13,6 +13,7 @@ export function startApp(
       PLATFORM: configuration.platform,
       PORT: configuration.port?.toString(),
       LEASE: configuration.lease,
+      GRAPHQL: configuration.graphql ? 'on' : undefined,
     },
     output,
   });

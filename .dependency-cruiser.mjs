@@ -15,6 +15,7 @@ export const ROOMS = [
   'response',
   'keys',
   'coverage',
+  'openapi',
   'phases',
   'calls',
   'resolution',

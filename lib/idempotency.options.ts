@@ -47,6 +47,14 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   coverage?: CoverageMode;
 
   /**
+   * Describe the idempotent routes in the documents of @nestjs/swagger: the header,
+   * the answers of the library, retention and policy. What your own decorators say
+   * stays as it is.
+   * @default true
+   */
+  openapi?: boolean;
+
+  /**
    * The request header that carries the key.
    * @default 'Idempotency-Key'
    */
@@ -160,6 +168,14 @@ export interface IdempotencyModuleExtras {
    * @default none
    */
   statusGuards?: (CanActivate | Type<CanActivate>)[];
+
+  /**
+   * Serves `GET /.well-known/idempotency`, by which clients learn the header, the
+   * shape of keys, the retention, the dialect and the status route. Neither a
+   * global prefix nor versions apply; global guards do.
+   * @default false
+   */
+  discovery?: boolean;
 
   /**
    * Serves a page on which people find keys, see their outcomes, and resolve what

@@ -30,6 +30,7 @@ import { Reservations } from './keys/reservations.js';
 import { WaitingRequests } from './keys/waiting-requests.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
+import { openApiProviders } from './openapi.providers.js';
 import { operatorProviders } from './operator.providers.js';
 import { Outbox } from './outbox/outbox.js';
 import { OuterInterceptors } from './outer-interceptors.js';
@@ -194,6 +195,7 @@ export const providers: Provider[] = [
   },
   ...backgroundProviders,
   ...operatorProviders,
+  ...openApiProviders,
   Reconcilers,
   HttpPlatformHost,
   IdempotentRoutes,

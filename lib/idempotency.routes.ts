@@ -41,6 +41,9 @@ export interface IdempotentRoute {
 export class IdempotentRoutes {
   private readonly routes = new WeakMap<object, WeakMap<object, IdempotentRoute>>();
 
+  /** Undefined: there is no route. */
+  private shortest: number | undefined;
+
   constructor(
     private readonly settings: IdempotencySettings,
     private readonly discovery: DiscoveryService,
@@ -97,6 +100,19 @@ export class IdempotentRoutes {
     return isCovered(handler) ? this.add(controller, handler) : undefined;
   }
 
+  /** The shortest retention of all routes, or of the module if there are none; null is for ever. */
+  get shortestRetention(): number | null {
+    const { dialect, policy } = this.settings;
+    const shortest =
+      this.shortest ?? retentionOf(resolvePolicy(dialect, [policy], 'forRoot options'));
+    return shortest === Infinity ? null : shortest;
+  }
+
+  /** The route of a handler, also before the application is initialised. */
+  of(controller: Type, handler: object): IdempotentRoute {
+    return this.routes.get(controller)?.get(handler) ?? this.add(controller, handler);
+  }
+
   private add(controller: Type, handler: object): IdempotentRoute {
     const name = `${controller.name}.${(handler as { name: string }).name}`;
     const where = `@Idempotent() of ${name}`;
@@ -136,6 +152,7 @@ export class IdempotentRoutes {
       ofHost: Boolean(Reflect.getMetadata(HOST_METADATA, controller)),
     };
     checkLease(where, 'lease', route.policy.lease, this.settings.storeTimeout);
+    this.shortest = Math.min(this.shortest ?? Infinity, retentionOf(route.policy));
     const ofController = this.routes.get(controller) ?? new WeakMap<object, IdempotentRoute>();
     this.routes.set(controller, ofController.set(handler, route));
     return route;
@@ -152,4 +169,8 @@ function uncovered(controller: { name: string }, handler: { name: string }): Err
     `@Idempotent(): a parent class of ${controller.name} has it, but ${route} is declared below that class and would not be covered. ` +
       `Put @Idempotent() on ${controller.name} as well, or on ${route}.`,
   );
+}
+
+function retentionOf({ retention }: ResolvedPolicy): number {
+  return retention ?? Infinity;
 }

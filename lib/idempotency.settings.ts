@@ -36,6 +36,7 @@ export class IdempotencySettings {
   readonly dialect: Dialect;
   readonly specification: string | undefined;
   readonly coverage: CoverageMode;
+  readonly openapi: boolean;
   readonly header: string;
   readonly replayHeaders: readonly string[];
   readonly storeTimeout: number;
@@ -57,6 +58,7 @@ export class IdempotencySettings {
       dialect = 'ietf',
       specification,
       coverage = 'ignore',
+      openapi = true,
       header = 'Idempotency-Key',
       replayHeaders = [],
       storeTimeout = '5s',
@@ -108,6 +110,11 @@ export class IdempotencySettings {
         `${WHERE}: coverage is ${inspect(coverage)}. Use 'ignore', 'warn' or 'error'.`,
       );
     }
+    if (typeof openapi !== 'boolean') {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: openapi is ${inspect(openapi)}. Use true or false.`,
+      );
+    }
     const names: unknown = replayHeaders;
     if (!Array.isArray(names) || names.some((name) => !HEADER_NAME.test(String(name)))) {
       throw new IdempotencyConfigurationError(
@@ -125,6 +132,7 @@ export class IdempotencySettings {
     this.dialect = dialect;
     this.specification = resolveSpecification(specification);
     this.coverage = coverage;
+    this.openapi = openapi;
     this.header = header;
     this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
     this.storeTimeout = timerMilliseconds(WHERE, 'storeTimeout', storeTimeout);

@@ -9,6 +9,7 @@ export const OPTION_NAMES = {
   describeScope: true,
   dialect: true,
   coverage: true,
+  openapi: true,
   header: true,
   replayHeaders: true,
   storeTimeout: true,
@@ -29,6 +30,7 @@ export const EXTRA_NAMES = {
   schema: true,
   statusPath: true,
   statusGuards: true,
+  discovery: true,
   operatorPage: true,
 } satisfies Names<IdempotencyModuleExtras>;
 

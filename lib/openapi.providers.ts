@@ -19,9 +19,10 @@ export const openApiProviders: Provider[] = [
       routes: IdempotentRoutes,
       status: StatusLocation,
     ) => {
-      if (!settings.openapi) return undefined;
-      const { header } = settings;
-      const documented = { header, voice: settings, locationOf: (id: string) => status.of(id) };
+      const { header, openapi } = settings;
+      const documented = openapi
+        ? { header, voice: settings, locationOf: (id: string) => status.of(id) }
+        : undefined;
       return new OpenApi(config, modules, scanner, documented, routesOf(settings, routes));
     },
     inject: [

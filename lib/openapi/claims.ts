@@ -26,8 +26,8 @@ const claims = new WeakMap<object, WeakMap<object, Claim[]>>();
 
 const ownMetadata = new WeakMap<object, OwnMetadata>();
 
-/** The application that was asked for its versioning last. Weak: it may be closed by now. */
-let asked: WeakRef<object> | undefined;
+/** The application that swagger is looking at: it does so in one turn, without a pause. */
+let scanned: ApplicationConfig | undefined;
 
 const watched = new WeakSet<object>();
 
@@ -37,7 +37,8 @@ export function watchApplication(config: ApplicationConfig): void {
   watched.add(config);
   const getVersioning = config.getVersioning.bind(config);
   config.getVersioning = () => {
-    asked = new WeakRef(config);
+    if (!scanned) queueMicrotask(() => (scanned = undefined));
+    scanned = config;
     return getVersioning();
   };
 }
@@ -92,6 +93,5 @@ function write(method: object): Part {
 }
 
 function claimsOf(method: object): Claim[] {
-  const config = asked?.deref();
-  return (config && claims.get(method)?.get(config)) ?? [];
+  return (scanned && claims.get(method)?.get(scanned)) ?? [];
 }

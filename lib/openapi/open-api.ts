@@ -28,10 +28,12 @@ export class OpenApi {
     config: ApplicationConfig,
     modules: ModulesContainer,
     scanner: MetadataScanner,
-    documented: DocumentedModule,
+    /** Undefined: nothing is to be said, not even what was said for another application. */
+    documented: DocumentedModule | undefined,
     routeOf: RouteOf,
   ) {
     watchApplication(config);
+    if (!documented) return;
     const models = modelsOf(documented.voice);
     for (const module of modules.values()) {
       for (const { metatype } of module.controllers.values()) {

@@ -54,17 +54,18 @@ function afterwards({ retention, onExpired, staleKeys }: ResolvedPolicy): string
 }
 
 const UNITS = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1_000],
-  ['millisecond', 1],
-] as const;
+  // From two on: a day is 24 hours.
+  { name: 'day', size: 86_400_000, from: 2 },
+  { name: 'hour', size: 3_600_000, from: 1 },
+  { name: 'minute', size: 60_000, from: 1 },
+  { name: 'second', size: 1_000, from: 1 },
+];
 
-/** In the largest unit that gives a whole number of at least two, or one: `24 hours`, `7 days`. */
-export function inWords(milliseconds: number): string {
-  const whole = UNITS.filter(([, size]) => milliseconds % size === 0 && milliseconds >= size);
-  const [name, size] = whole.find(([, each]) => milliseconds / each > 1) ?? whole[0] ?? UNITS[4];
+/** In the largest unit that gives a whole number: `24 hours`, `7 days`. */
+function inWords(milliseconds: number): string {
+  const { name, size } = UNITS.find(
+    (unit) => milliseconds % unit.size === 0 && milliseconds >= unit.from * unit.size,
+  ) ?? { name: 'millisecond', size: 1 };
   const count = milliseconds / size;
   return `${count} ${name}${count === 1 ? '' : 's'}`;
 }

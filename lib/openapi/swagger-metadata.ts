@@ -59,8 +59,8 @@ export function writeMetadata(
   handler: object,
   parts: Pick<OwnMetadata, 'operation' | 'parameters' | 'responses'>,
 ): void {
-  for (const [part, value] of Object.entries(parts)) {
-    const name = SWAGGER[part as keyof typeof parts];
+  for (const part of ['operation', 'parameters', 'responses'] as const) {
+    const [name, value] = [SWAGGER[part], parts[part]];
     if (value === undefined) Reflect.deleteMetadata(name, handler);
     else Reflect.defineMetadata(name, value, handler);
   }

@@ -51,7 +51,9 @@ function operationPart(own: Part, { description }: IdempotentOperation): Part {
 function fromPlugin(found: Part = {}): Part {
   const { summary, description, deprecated, tags } = found;
   return Object.fromEntries(
-    Object.entries({ summary, description, deprecated, tags }).filter(([, value]) => value != null),
+    Object.entries({ summary, description, deprecated, tags }).filter(
+      ([, value]) => (value ?? undefined) !== undefined,
+    ),
   );
 }
 

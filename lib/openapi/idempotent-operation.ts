@@ -44,10 +44,10 @@ export interface IdempotentOperation {
 /** A key as a client should make it: a UUIDv7. */
 export const EXAMPLE_KEY = '01980b4e-7c1b-7d3e-9a55-2f6f0c4b8e21';
 
-/** The schemas that these descriptions refer to. */
+/** The schema that these descriptions refer to. */
 export function modelsOf({ dialect }: Voice): unknown[] {
-  const ofDialect = { ietf: [PROBLEM_SCHEMA.model], stripe: [STRIPE_SCHEMA.model] };
-  return [ACCEPTED_SCHEMA.model, ...(typeof dialect === 'function' ? [] : ofDialect[dialect])];
+  const ofDialect = { ietf: PROBLEM_SCHEMA, stripe: STRIPE_SCHEMA };
+  return typeof dialect === 'function' ? [] : [ofDialect[dialect].model];
 }
 
 export function operationOf(route: DocumentedRoute, module: DocumentedModule): IdempotentOperation {
@@ -102,6 +102,6 @@ function accepted({ locationOf: location }: DocumentedModule): Responses[string]
   return {
     description: 'The work continues. Retry with the same key to get its answer.',
     headers: { ...RETRY_AFTER, ...(example !== undefined && locationOf(example)) },
-    content: { 'application/json': { schema: { $ref: ACCEPTED_SCHEMA.ref } } },
+    content: { 'application/json': { schema: ACCEPTED_SCHEMA } },
   };
 }

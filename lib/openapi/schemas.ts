@@ -1,5 +1,5 @@
 import { PROBLEMS } from '../answers/problems.js';
-import { namedSchema } from './swagger-metadata.js';
+import { namedSchema, type Part } from './swagger-metadata.js';
 
 const codes = Object.keys(PROBLEMS);
 const stripeTypes = [...new Set(Object.values(PROBLEMS).map(({ stripe }) => stripe.type))];
@@ -47,12 +47,12 @@ export const STRIPE_SCHEMA = namedSchema('IdempotencyError', {
   required: ['error'],
 });
 
-/** What a 202 says. */
-export const ACCEPTED_SCHEMA = namedSchema('IdempotencyAccepted', {
-  description: 'The work continues. Retry with the same key to get its answer.',
+/** What a 202 says. Without a name of its own, because most documents have no 202. */
+export const ACCEPTED_SCHEMA: Part = {
+  type: 'object',
   properties: {
     status: { type: 'string', enum: ['in_progress'] },
     detail: { type: 'string' },
   },
   required: ['status', 'detail'],
-});
+};

@@ -29,6 +29,7 @@ import type { IdempotencyModuleExtras } from './idempotency.options.js';
 import { exported, providers } from './idempotency.providers.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
+import { checkRetention } from './short-retention.js';
 import { DATA_SOURCE, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
@@ -123,6 +124,7 @@ export class IdempotencyModule
     this.database.open();
     await checkSchema(this.dataSource, this.database, this.schema);
     this.routes.explore();
+    checkRetention(this.routes.all, this.settings.clientRetries);
     this.coverage.check(this.settings.coverage);
     this.reconcilers.explore();
     this.operations.explore();

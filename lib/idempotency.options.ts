@@ -40,6 +40,13 @@ export interface IdempotencyModuleOptions extends IdempotencyPolicy {
   specification?: string;
 
   /**
+   * For how long your clients may retry a request. A shorter `retention` leaves a
+   * line in the log at boot, or stops it with `hygiene: 'refuse'`.
+   * @default none; 24 hours are taken for usual where `hygiene` is on
+   */
+  clientRetries?: Duration;
+
+  /**
    * What to do at boot about routes, message handlers and mutations that change
    * something and have neither `@Idempotent()` nor `@NotIdempotent('reason')`.
    * @default 'ignore'

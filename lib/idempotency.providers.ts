@@ -20,6 +20,7 @@ import { DecisionAnswers } from './keys/decision-answers.js';
 import { KeyService } from './keys/key-service.js';
 import { HandlerRunner } from './phases/handler-runner.js';
 import { HttpExchanges } from './http-exchange.js';
+import { KeyHygiene } from './request/key-hygiene.js';
 import { RequestReader } from './request/request-reader.js';
 import { KeyStore } from './keys/key-store.js';
 import { KeyTransitions } from './keys/key-transitions.js';
@@ -72,6 +73,11 @@ export const providers: Provider[] = [
     useFactory: ({ header }: IdempotencySettings, scopes: ScopeReader) =>
       new RequestReader(header, scopes),
     inject: [IdempotencySettings, ScopeReader],
+  },
+  {
+    provide: KeyHygiene,
+    useFactory: ({ header }: IdempotencySettings) => new KeyHygiene(header),
+    inject: [IdempotencySettings],
   },
   {
     provide: DecisionAnswers,

@@ -41,8 +41,8 @@ export interface IdempotentRoute {
 export class IdempotentRoutes {
   private readonly routes = new WeakMap<object, WeakMap<object, IdempotentRoute>>();
 
-  /** Undefined: there is no route. */
-  private shortest: number | undefined;
+  /** Every route that is known by now. */
+  readonly all: IdempotentRoute[] = [];
 
   constructor(
     private readonly settings: IdempotencySettings,
@@ -58,7 +58,7 @@ export class IdempotentRoutes {
         if (isCovered(handler)) {
           const misplaced = misplacedOn(metatype, handler, true);
           if (misplaced) throw misplaced;
-          this.add(metatype as Type, handler);
+          this.of(metatype as Type, handler);
           covered = true;
         } else if (policyOf(metatype) && isForClass(handler)) throw uncovered(metatype, handler);
       }
@@ -103,8 +103,9 @@ export class IdempotentRoutes {
   /** The shortest retention of all routes, or of the module if there are none; null is for ever. */
   get shortestRetention(): number | null {
     const { dialect, policy } = this.settings;
-    const shortest =
-      this.shortest ?? retentionOf(resolvePolicy(dialect, [policy], 'forRoot options'));
+    const ofModule = resolvePolicy(dialect, [policy], 'forRoot options');
+    const policies = this.all.length > 0 ? this.all.map((route) => route.policy) : [ofModule];
+    const shortest = Math.min(...policies.map(({ retention }) => retention ?? Infinity));
     return shortest === Infinity ? null : shortest;
   }
 
@@ -152,7 +153,7 @@ export class IdempotentRoutes {
       ofHost: Boolean(Reflect.getMetadata(HOST_METADATA, controller)),
     };
     checkLease(where, 'lease', route.policy.lease, this.settings.storeTimeout);
-    this.shortest = Math.min(this.shortest ?? Infinity, retentionOf(route.policy));
+    this.all.push(route);
     const ofController = this.routes.get(controller) ?? new WeakMap<object, IdempotentRoute>();
     this.routes.set(controller, ofController.set(handler, route));
     return route;
@@ -169,8 +170,4 @@ function uncovered(controller: { name: string }, handler: { name: string }): Err
     `@Idempotent(): a parent class of ${controller.name} has it, but ${route} is declared below that class and would not be covered. ` +
       `Put @Idempotent() on ${controller.name} as well, or on ${route}.`,
   );
-}
-
-function retentionOf({ retention }: ResolvedPolicy): number {
-  return retention ?? Infinity;
 }

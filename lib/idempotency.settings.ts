@@ -7,6 +7,7 @@ import type { DescribeScope } from './telemetry/key-labels.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
 import {
   checkLease,
+  milliseconds,
   resolvePolicy,
   timerMilliseconds,
   type ResolvedPolicy,
@@ -35,6 +36,7 @@ export class IdempotencySettings {
   readonly describeScope: DescribeScope | undefined;
   readonly dialect: Dialect;
   readonly specification: string | undefined;
+  readonly clientRetries: number | undefined;
   readonly coverage: CoverageMode;
   readonly openapi: boolean;
   readonly header: string;
@@ -57,6 +59,7 @@ export class IdempotencySettings {
       describeScope,
       dialect = 'ietf',
       specification,
+      clientRetries,
       coverage = 'ignore',
       openapi = true,
       header = 'Idempotency-Key',
@@ -131,6 +134,8 @@ export class IdempotencySettings {
     this.describeScope = describeScope;
     this.dialect = dialect;
     this.specification = resolveSpecification(specification);
+    this.clientRetries =
+      clientRetries === undefined ? undefined : milliseconds(WHERE, 'clientRetries', clientRetries);
     this.coverage = coverage;
     this.openapi = openapi;
     this.header = header;

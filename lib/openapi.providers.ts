@@ -5,6 +5,7 @@ import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { Discovery } from './openapi/discovery.js';
+import { shortestKey } from './request/key-hygiene.js';
 import { OpenApi, type RouteOf } from './openapi/open-api.js';
 
 /** The description of idempotent routes in OpenAPI documents. */
@@ -60,6 +61,7 @@ export function discoveryProvider(isServed: boolean): Provider {
       new Discovery(config, isServed, {
         header: settings.header,
         voice: settings,
+        shortestKey: () => Math.max(1, ...routes.all.map(({ policy }) => shortestKey(policy))),
         shortestRetention: () => routes.shortestRetention,
         locationOf: (id) => status.of(id),
       }),

@@ -8,6 +8,7 @@ export const OPTION_NAMES = {
   scope: true,
   describeScope: true,
   dialect: true,
+  clientRetries: true,
   coverage: true,
   openapi: true,
   header: true,

@@ -30,6 +30,8 @@ export interface DiscoveryDocument {
 export interface Discovered {
   header: string;
   voice: Voice;
+  /** What every route accepts. */
+  shortestKey: () => number;
   shortestRetention: () => number | null;
   locationOf: (id: string) => string | undefined;
 }
@@ -53,13 +55,13 @@ export class Discovery {
   }
 
   describe(): DiscoveryDocument {
-    const { header, voice, shortestRetention, locationOf } = this.discovered;
+    const { header, voice, shortestKey, shortestRetention, locationOf } = this.discovered;
     const retention = shortestRetention();
     const { dialect, specification } = voice;
     const status = locationOf('{id}');
     return {
       header,
-      key: { min_length: 1, max_length: LONGEST_KEY, pattern: PLAIN_KEY.source },
+      key: { min_length: shortestKey(), max_length: LONGEST_KEY, pattern: PLAIN_KEY.source },
       // Rounded down: a client that believes it must not come too late.
       retention_seconds: retention === null ? null : Math.floor(retention / 1000),
       dialect: typeof dialect === 'function' ? 'own' : dialect,

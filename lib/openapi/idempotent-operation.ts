@@ -2,6 +2,7 @@ import type { Voice } from '../answers/render-problem.js';
 import { isIdempotent } from '../policy/http-methods.js';
 import { isLastWord, type ResolvedPolicy } from '../policy/resolve-policy.js';
 import { LONGEST_KEY, PLAIN_KEY } from '../request/key-header.js';
+import { shortestKey } from '../request/key-hygiene.js';
 import { descriptionOf } from './operation-text.js';
 import { possibleProblems, problemResponses } from './problem-responses.js';
 import { EXPIRES, locationOf, REPLAYED, RETRY_AFTER } from './response-headers.js';
@@ -89,7 +90,7 @@ function parameterOf(route: DocumentedRoute, required: boolean, name: string): P
       'Unique to the operation, such as a UUID. Repeat it to retry the operation, and never use it for another one.',
     schema: {
       type: 'string',
-      minLength: 1,
+      minLength: shortestKey(route.policy),
       maxLength: LONGEST_KEY,
       pattern: PLAIN_KEY.source,
       example: EXAMPLE_KEY,

@@ -35,7 +35,10 @@ function parseKey(request: unknown, header: string): string | undefined {
   const key = value.startsWith('"') ? unquote(value, header) : value;
   if (key === '') return undefined;
   if (key.length > LONGEST_KEY) {
-    throw keyInvalid(header, `It has ${key.length} characters; at most ${LONGEST_KEY} are allowed.`);
+    throw keyInvalid(
+      header,
+      `It has ${key.length} characters; at most ${LONGEST_KEY} are allowed.`,
+    );
   }
   if (!/^[\x21-\x7e]+$/.test(key)) {
     throw keyInvalid(header, 'Only visible ASCII characters without spaces are allowed.');
@@ -55,7 +58,8 @@ function unquote(value: string, header: string): string {
     throw keyInvalid(header, 'It is not a well-formed quoted string (RFC 9651).');
   }
   if (typeof item[0] !== 'string') throw keyInvalid(header, 'It is not a string.');
-  if (item[1].size > 0) throw keyInvalid(header, 'It carries parameters, which have no meaning here.');
+  if (item[1].size > 0)
+    throw keyInvalid(header, 'It carries parameters, which have no meaning here.');
   return item[0];
 }
 

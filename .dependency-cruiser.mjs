@@ -67,6 +67,14 @@ export default {
       to: { path: 'node_modules/@opentelemetry/' },
     },
     {
+      name: 'swagger-optional',
+      severity: 'error',
+      comment:
+        'Swagger is an optional peer: its metadata has plain names, so nothing of it is imported.',
+      from: { path: '^lib/' },
+      to: { path: 'node_modules/@nestjs/swagger/' },
+    },
+    {
       name: 'client-alone',
       severity: 'error',
       comment:

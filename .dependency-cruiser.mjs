@@ -15,6 +15,7 @@ export const ROOMS = [
   'response',
   'keys',
   'coverage',
+  'openapi',
   'phases',
   'calls',
   'messages',
@@ -82,6 +83,14 @@ export default {
         "Nest's microservices are an optional peer: load them when a message is there, with import().",
       from: { path: '^lib/' },
       to: { path: 'node_modules/@nestjs/microservices', dynamic: false },
+    },
+    {
+      name: 'swagger-optional',
+      severity: 'error',
+      comment:
+        'Swagger is an optional peer: its metadata has plain names, so nothing of it is imported.',
+      from: { path: '^lib/' },
+      to: { path: 'node_modules/@nestjs/swagger/' },
     },
     {
       name: 'client-alone',

@@ -9,6 +9,7 @@ import type { Recorded } from './keys/recorder.js';
 import { isIdempotent, isSafe } from './policy/http-methods.js';
 import type { ResolvedPolicy } from './policy/resolve-policy.js';
 import type { IncomingRequest } from './request/incoming-request.js';
+import { KeyHygiene } from './request/key-hygiene.js';
 import { RequestReader, type KeyedRequest, type RoutedRequest } from './request/request-reader.js';
 import { answered } from './response/answered.js';
 import type { Client } from './response/client.js';
@@ -27,6 +28,7 @@ export class HttpExchanges {
     readonly reader: RequestReader,
     readonly host: HttpPlatformHost,
     readonly answers: DecisionAnswers,
+    readonly hygiene: KeyHygiene,
   ) {}
 
   /** Undefined: the method is safe by HTTP's rules, or the request has been handled already. */
@@ -60,7 +62,11 @@ export class HttpExchange implements RoutedRequest {
     // PUT and DELETE are idempotent by HTTP's own rules: a key is used if it is sent, and not
     // required.
     const required = isIdempotent(this.request.method) ? demandsKey : policy.required;
-    return this.side.reader.key(this.request, this.context, required, policy.key);
+    const key = this.side.reader.key(this.request, this.context, required, policy.key);
+    if (policy.hygiene !== 'off' && key !== undefined) {
+      this.side.hygiene.check(key, this.route.name, policy);
+    }
+    return key;
   }
 
   /** Scope, endpoint and fingerprint. */

@@ -33,7 +33,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
    * the boot.
    */
   constructor(
-    @Optional() private readonly routes: IdempotentRoutes,
+    @Optional() readonly routes: IdempotentRoutes,
     @Optional() private readonly http: HttpExchanges,
     @Optional() private readonly keys: KeyService,
     @Optional() private readonly handlers: HandlerRunner,

@@ -16,6 +16,7 @@ export const {
       schema: undefined,
       statusPath: undefined,
       statusGuards: undefined,
+      discovery: undefined,
       operatorPage: undefined,
     },
     (definition, { isGlobal }) => ({ ...definition, global: isGlobal }),

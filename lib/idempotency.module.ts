@@ -29,6 +29,7 @@ import type { IdempotencyModuleExtras } from './idempotency.options.js';
 import { exported, providers } from './idempotency.providers.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
+import { checkRetention } from './short-retention.js';
 import { DATA_SOURCE, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
@@ -48,6 +49,10 @@ import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './background/status-location.js';
 import { operatorPageController } from './operator/page/operator-page.controller.js';
 import { checkOperatorPage } from './operator/page/page.options.js';
+import { discoveryProvider } from './openapi.providers.js';
+import { Discovery } from './openapi/discovery.js';
+import { IdempotencyDiscoveryController } from './openapi/discovery.controller.js';
+import { checkDiscovery } from './openapi/discovery.options.js';
 import { operatorPageProviders } from './operator.providers.js';
 import { describeScopesWith } from './telemetry/key-labels.js';
 
@@ -76,6 +81,7 @@ export class IdempotencyModule
     private readonly coverage: IdempotencyCoverage,
     private readonly http: HttpPlatformHost,
     private readonly outerInterceptors: OuterInterceptors,
+    private readonly discovery: Discovery,
     private readonly leases: LeaseKeeper,
     private readonly keys: KeyService,
     private readonly reconcilers: Reconcilers,
@@ -105,6 +111,7 @@ export class IdempotencyModule
   /** There is no middleware: Nest calls this right before it creates the routes. */
   configure(): void {
     this.outerInterceptors.watch();
+    this.discovery.leaveGlobalPrefix();
   }
 
   async onModuleInit(): Promise<void> {
@@ -117,6 +124,7 @@ export class IdempotencyModule
     this.database.open();
     await checkSchema(this.dataSource, this.database, this.schema);
     this.routes.explore();
+    checkRetention(this.routes.all, this.settings.clientRetries);
     this.coverage.check(this.settings.coverage);
     this.reconcilers.explore();
     this.operations.explore();
@@ -176,9 +184,10 @@ function describeScopes({ describeScope }: IdempotencySettings): (() => void) | 
 }
 
 function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): DynamicModule {
-  const { dataSource, schema, statusPath, statusGuards, operatorPage } = extras;
+  const { dataSource, schema, statusPath, statusGuards, discovery = false, operatorPage } = extras;
   checkStatusOptions(extras);
   checkOperatorPage(operatorPage);
+  checkDiscovery(discovery);
   const imports = [
     ...(definition.imports ?? []),
     DiscoveryModule,
@@ -203,10 +212,12 @@ function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): D
         inject: [ApplicationConfig, ModulesContainer],
       },
       ...providers,
+      discoveryProvider(discovery),
       ...(operatorPage ? operatorPageProviders(operatorPage) : []),
     ],
     controllers: [
       ...(statusPath === undefined ? [] : [statusController(statusPath, statusGuards)]),
+      ...(discovery ? [IdempotencyDiscoveryController] : []),
       ...(operatorPage ? [operatorPageController(operatorPage)] : []),
     ],
     exports: [...(definition.exports ?? []), ...exported],

@@ -40,11 +40,26 @@ export interface IdempotencyModuleOptions extends Omit<IdempotencyPolicy, 'settl
   specification?: string;
 
   /**
+   * For how long your clients may retry a request. A shorter `retention` leaves a
+   * line in the log at boot, or stops it with `hygiene: 'refuse'`.
+   * @default none; 24 hours are taken for usual where `hygiene` is on
+   */
+  clientRetries?: Duration;
+
+  /**
    * What to do at boot about routes, message handlers and mutations that change
    * something and have neither `@Idempotent()` nor `@NotIdempotent('reason')`.
    * @default 'ignore'
    */
   coverage?: CoverageMode;
+
+  /**
+   * Describe the idempotent routes in the documents of @nestjs/swagger: the header,
+   * the answers of the library, retention and policy. What your own decorators say
+   * stays as it is.
+   * @default true
+   */
+  openapi?: boolean;
 
   /**
    * The request header that carries the key.
@@ -160,6 +175,14 @@ export interface IdempotencyModuleExtras {
    * @default none
    */
   statusGuards?: (CanActivate | Type<CanActivate>)[];
+
+  /**
+   * Serves `GET /.well-known/idempotency`, by which clients learn the header, the
+   * shape of keys, the retention, the dialect and the status route. Neither a
+   * global prefix nor versions apply; global guards do.
+   * @default false
+   */
+  discovery?: boolean;
 
   /**
    * Serves a page on which people find keys, see their outcomes, and resolve what

@@ -23,6 +23,7 @@ import { DecisionAnswers } from './keys/decision-answers.js';
 import { KeyService } from './keys/key-service.js';
 import { HandlerRunner } from './phases/handler-runner.js';
 import { HttpExchanges } from './http-exchange.js';
+import { KeyHygiene } from './request/key-hygiene.js';
 import { RequestReader } from './request/request-reader.js';
 import { KeyStore } from './keys/key-store.js';
 import { KeyTransitions } from './keys/key-transitions.js';
@@ -33,6 +34,7 @@ import { Reservations } from './keys/reservations.js';
 import { WaitingRequests } from './keys/waiting-requests.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
+import { openApiProviders } from './openapi.providers.js';
 import { operatorProviders } from './operator.providers.js';
 import { Messages } from './messages/messages.js';
 import { OtherEntries } from './other-entries.js';
@@ -76,6 +78,11 @@ export const providers: Provider[] = [
     useFactory: ({ header }: IdempotencySettings, scopes: ScopeReader) =>
       new RequestReader(header, scopes),
     inject: [IdempotencySettings, ScopeReader],
+  },
+  {
+    provide: KeyHygiene,
+    useFactory: ({ header }: IdempotencySettings) => new KeyHygiene(header),
+    inject: [IdempotencySettings],
   },
   {
     provide: DecisionAnswers,
@@ -216,6 +223,7 @@ export const providers: Provider[] = [
   },
   ...backgroundProviders,
   ...operatorProviders,
+  ...openApiProviders,
   Reconcilers,
   HttpPlatformHost,
   IdempotentEntries,

@@ -42,6 +42,9 @@ export interface IdempotentRoute {
 export class IdempotentRoutes {
   private readonly routes = new WeakMap<object, WeakMap<object, IdempotentRoute>>();
 
+  /** Every route that is known by now. */
+  readonly all: IdempotentRoute[] = [];
+
   constructor(
     private readonly settings: IdempotencySettings,
     private readonly entries: IdempotentEntries,
@@ -72,7 +75,7 @@ export class IdempotentRoutes {
       if (isCovered(handler)) {
         const misplaced = misplacedOn(owner, handler, isController);
         if (misplaced) throw misplaced;
-        if (isController && isRoute(handler)) this.add(owner as Type, handler);
+        if (isController && isRoute(handler)) this.of(owner as Type, handler);
         this.entries.add(owner, handler);
         covered = true;
       } else if (policyOf(owner) && isForClass(handler)) throw uncovered(owner, handler);
@@ -95,6 +98,20 @@ export class IdempotentRoutes {
     if (known) return known;
     // A controller that came after boot (a lazy module, a test's override).
     return isCovered(handler) ? this.add(controller, handler) : undefined;
+  }
+
+  /** The shortest retention of all routes, or of the module if there are none; null is for ever. */
+  get shortestRetention(): number | null {
+    const { dialect, policy } = this.settings;
+    const ofModule = resolvePolicy(dialect, [policy], 'forRoot options');
+    const policies = this.all.length > 0 ? this.all.map((route) => route.policy) : [ofModule];
+    const shortest = Math.min(...policies.map(({ retention }) => retention ?? Infinity));
+    return shortest === Infinity ? null : shortest;
+  }
+
+  /** The route of a handler, also before the application is initialised. */
+  of(controller: Type, handler: object): IdempotentRoute {
+    return this.routes.get(controller)?.get(handler) ?? this.add(controller, handler);
   }
 
   private add(controller: Type, handler: object): IdempotentRoute {
@@ -137,6 +154,7 @@ export class IdempotentRoutes {
       ofHost: Boolean(Reflect.getMetadata(HOST_METADATA, controller)),
     };
     checkLease(where, 'lease', route.policy.lease, this.settings.storeTimeout);
+    this.all.push(route);
     const ofController = this.routes.get(controller) ?? new WeakMap<object, IdempotentRoute>();
     this.routes.set(controller, ofController.set(handler, route));
     return route;

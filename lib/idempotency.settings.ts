@@ -7,6 +7,7 @@ import type { DescribeScope } from './telemetry/key-labels.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
 import {
   checkLease,
+  milliseconds,
   resolvePolicy,
   timerMilliseconds,
   type ResolvedPolicy,
@@ -35,7 +36,9 @@ export class IdempotencySettings {
   readonly describeScope: DescribeScope | undefined;
   readonly dialect: Dialect;
   readonly specification: string | undefined;
+  readonly clientRetries: number | undefined;
   readonly coverage: CoverageMode;
+  readonly openapi: boolean;
   readonly header: string;
   readonly replayHeaders: readonly string[];
   readonly storeTimeout: number;
@@ -56,7 +59,9 @@ export class IdempotencySettings {
       describeScope,
       dialect = 'ietf',
       specification,
+      clientRetries,
       coverage = 'ignore',
+      openapi = true,
       header = 'Idempotency-Key',
       replayHeaders = [],
       storeTimeout = '5s',
@@ -108,6 +113,11 @@ export class IdempotencySettings {
         `${WHERE}: coverage is ${inspect(coverage)}. Use 'ignore', 'warn' or 'error'.`,
       );
     }
+    if (typeof openapi !== 'boolean') {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: openapi is ${inspect(openapi)}. Use true or false.`,
+      );
+    }
     const names: unknown = replayHeaders;
     if (!Array.isArray(names) || names.some((name) => !HEADER_NAME.test(String(name)))) {
       throw new IdempotencyConfigurationError(
@@ -124,7 +134,10 @@ export class IdempotencySettings {
     this.describeScope = describeScope;
     this.dialect = dialect;
     this.specification = resolveSpecification(specification);
+    this.clientRetries =
+      clientRetries === undefined ? undefined : milliseconds(WHERE, 'clientRetries', clientRetries);
     this.coverage = coverage;
+    this.openapi = openapi;
     this.header = header;
     this.replayHeaders = replayHeaders.map((name) => name.toLowerCase());
     this.storeTimeout = timerMilliseconds(WHERE, 'storeTimeout', storeTimeout);

@@ -8,6 +8,7 @@ export { Idempotent } from './idempotent.decorator.js';
 export { NotIdempotent } from './coverage/not-idempotent.decorator.js';
 export { IdempotencyCoverage, type CoverageMode } from './coverage/idempotency-coverage.js';
 export type { Coverage, EntryPoint } from './coverage/entry-point.js';
+export { fernIdempotencyHeaders } from './fern.js';
 export { IdempotencyInterceptor } from './idempotency.interceptor.js';
 export { IdempotencyConfigurationError } from './policy/configuration-error.js';
 export type {

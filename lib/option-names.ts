@@ -11,7 +11,9 @@ export const OPTION_NAMES = {
   scope: true,
   describeScope: true,
   dialect: true,
+  clientRetries: true,
   coverage: true,
+  openapi: true,
   header: true,
   replayHeaders: true,
   storeTimeout: true,
@@ -32,6 +34,7 @@ export const EXTRA_NAMES = {
   schema: true,
   statusPath: true,
   statusGuards: true,
+  discovery: true,
   operatorPage: true,
 } satisfies Names<IdempotencyModuleExtras>;
 

@@ -27,6 +27,7 @@ import { StatusStore } from './status-store.js';
 import { StatusStreams } from './status-streams.js';
 import { ScopeReader } from '../request/scope.js';
 import { IdempotencyProblem } from '../answers/problems.js';
+import { describeStatusRoute } from './status-description.js';
 import { statusGuard } from './status-guard.js';
 
 const CurrentContext = createParamDecorator((_: unknown, context: ExecutionContext) => context);
@@ -133,6 +134,10 @@ export function statusController(
       }
     }
   }
+  describeStatusRoute(
+    Object.getOwnPropertyDescriptor(IdempotencyStatusController.prototype, 'status')!
+      .value as object,
+  );
   return IdempotencyStatusController;
 }
 

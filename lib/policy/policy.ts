@@ -183,6 +183,16 @@ export interface IdempotencyPolicy {
   staleKeys?: 'accept' | 'reject';
 
   /**
+   * What happens to keys that clients should not send: personal data (an e-mail
+   * address, a phone number, the number of a card, an IBAN), and keys that are too
+   * short or too uniform to be unique. `'warn'` writes one line for each route and
+   * kind, without the key; `'refuse'` answers 400 `key_invalid`. Where `key` or
+   * `keyspace: 'endpoint'` says that ids are used as keys, they may be short.
+   * @default 'warn', and 'off' where NODE_ENV is production or test
+   */
+  hygiene?: 'warn' | 'refuse' | 'off';
+
+  /**
    * Decides whether an answer is final: stored and replayed. An answer that is
    * not final leaves the key open for a retry.
    * @default below 500, except 408, 425 and 429; 5xx as `onServerError` says
@@ -228,6 +238,7 @@ export const POLICY_NAMES = {
   onServerError: true,
   onExpired: true,
   staleKeys: true,
+  hygiene: true,
   isFinal: true,
   fingerprint: true,
   maxResponseBytes: true,

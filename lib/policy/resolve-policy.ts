@@ -39,6 +39,7 @@ const DEFAULTS = {
   onServerError: 'retry',
   onExpired: 'forget',
   staleKeys: 'accept',
+  hygiene: 'warn',
   maxResponseBytes: 1024 * 1024,
 } as const satisfies IdempotencyPolicy;
 
@@ -57,6 +58,7 @@ const CHOICES = {
   onServerError: ['retry', 'store', 'unknown'],
   onExpired: ['forget', 'gone'],
   staleKeys: ['accept', 'reject'],
+  hygiene: ['warn', 'refuse', 'off'],
 } as const;
 
 /** A wrong type would otherwise only show after the handler has run. */
@@ -82,6 +84,11 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 /** There are three heartbeats per lease; below this they would load the database. */
 const SHORTEST_LEASE = 100;
 
+/** Nobody reads warnings in production, and tests use short keys on purpose. */
+function ofEnvironment(): IdempotencyPolicy {
+  return ['production', 'test'].includes(process.env.NODE_ENV ?? '') ? { hygiene: 'off' } : {};
+}
+
 /**
  * Merges the layers (module, class, handler: later ones win, field by field) and
  * refuses invalid values. `where` names the place in errors.
@@ -93,7 +100,7 @@ export function resolvePolicy(
 ): ResolvedPolicy {
   const merged: IdempotencyPolicy & typeof DEFAULTS = { ...DEFAULTS };
   const preset = typeof dialect === 'function' ? {} : PRESETS[dialect];
-  for (const layer of [preset, ...layers]) {
+  for (const layer of [ofEnvironment(), preset, ...layers]) {
     for (const [field, value] of Object.entries(layer ?? {})) {
       if (value !== undefined) Object.assign(merged, { [field]: value });
     }

@@ -88,7 +88,11 @@ function encode(value: unknown): string | Buffer {
     // Nesting that overflows the stack, a lone surrogate, NaN or a BigInt: the
     // client's data has no canonical form, which is its mistake and not a 500.
   }
-  throw new IdempotencyProblem(
+  throw bodyInvalid();
+}
+
+export function bodyInvalid(): IdempotencyProblem {
+  return new IdempotencyProblem(
     'body_invalid',
     'It has no canonical JSON form (RFC 8785): it is nested too deeply or contains a value that JSON cannot hold.',
   );

@@ -7,7 +7,11 @@ export function givenKey(value: unknown): string | undefined {
   const key = isWhole(value) ? value.toString() : value;
   const fault = faultOf(key);
   if (fault === undefined) return key as string;
-  throw new IdempotencyProblem(
+  throw givenKeyInvalid(fault);
+}
+
+export function givenKeyInvalid(fault: string): IdempotencyProblem {
+  return new IdempotencyProblem(
     'key_invalid',
     `What this operation takes for its key cannot be used. ${fault}`,
   );

@@ -11,7 +11,7 @@ interface IncomingHeaders {
 }
 
 /** What nearly every client sends: a bare key, in one line. */
-const PLAIN_KEY = new RegExp(`^[!#-+\\--:<-~]{1,${LONGEST_KEY}}$`);
+export const PLAIN_KEY = new RegExp(`^[!#-+\\--:<-~]{1,${LONGEST_KEY}}$`);
 
 /**
  * The request's key, or undefined if there is none. Accepts the quoted form of
@@ -29,20 +29,23 @@ function parseKey(request: unknown, header: string): string | undefined {
   const values = lines.map(withoutOuterSpace).filter((line) => line !== '');
   if (values.length === 0) return undefined;
   // An empty line beside another one is ambiguous too.
-  if (lines.length > 1) throw invalid(header, 'It was sent more than once.');
+  if (lines.length > 1) throw keyInvalid(header, 'It was sent more than once.');
 
   const [value] = values as [string];
   const key = value.startsWith('"') ? unquote(value, header) : value;
   if (key === '') return undefined;
   if (key.length > LONGEST_KEY) {
-    throw invalid(header, `It has ${key.length} characters; at most ${LONGEST_KEY} are allowed.`);
+    throw keyInvalid(
+      header,
+      `It has ${key.length} characters; at most ${LONGEST_KEY} are allowed.`,
+    );
   }
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw invalid(header, 'Only visible ASCII characters without spaces are allowed.');
+    throw keyInvalid(header, 'Only visible ASCII characters without spaces are allowed.');
   }
   // Neither a bare key nor one quoted string: a list or parameters.
   if (!value.startsWith('"') && /[",;]/.test(key)) {
-    throw invalid(header, 'Lists, parameters and stray quotes are not allowed; send one key.');
+    throw keyInvalid(header, 'Lists, parameters and stray quotes are not allowed; send one key.');
   }
   return key;
 }
@@ -52,10 +55,11 @@ function unquote(value: string, header: string): string {
   try {
     item = parseItem(value);
   } catch {
-    throw invalid(header, 'It is not a well-formed quoted string (RFC 9651).');
+    throw keyInvalid(header, 'It is not a well-formed quoted string (RFC 9651).');
   }
-  if (typeof item[0] !== 'string') throw invalid(header, 'It is not a string.');
-  if (item[1].size > 0) throw invalid(header, 'It carries parameters, which have no meaning here.');
+  if (typeof item[0] !== 'string') throw keyInvalid(header, 'It is not a string.');
+  if (item[1].size > 0)
+    throw keyInvalid(header, 'It carries parameters, which have no meaning here.');
   return item[0];
 }
 
@@ -82,6 +86,6 @@ export function keyMissing(header: string): IdempotencyProblem {
   );
 }
 
-function invalid(header: string, detail: string): IdempotencyProblem {
+export function keyInvalid(header: string, detail: string): IdempotencyProblem {
   return new IdempotencyProblem('key_invalid', `The ${header} header cannot be used. ${detail}`);
 }

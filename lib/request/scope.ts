@@ -61,11 +61,15 @@ function accept(returned: unknown, context: ExecutionContext, cure: string): str
       `The scope option returned ${fault} for ${context.getClass().name}.${context.getHandler().name}, so the request was refused: ` +
         `without a scope one caller could receive the answer of another. ${cure}`,
     );
-    throw new IdempotencyProblem(
-      'scope_missing',
-      'The server could not tell whose Idempotency-Key this is, so it did not process the request.',
-    );
+    throw scopeMissing();
   });
+}
+
+export function scopeMissing(): IdempotencyProblem {
+  return new IdempotencyProblem(
+    'scope_missing',
+    'The server could not tell whose Idempotency-Key this is, so it did not process the request.',
+  );
 }
 
 /** A value as a scope. @param refuse gets why it cannot be one */

@@ -24,6 +24,7 @@ import { foreignForm } from './same-origin.js';
 import { SCRIPT } from './script.js';
 import { ICON, STYLE } from './style.js';
 import { NotIdempotent } from '../../coverage/not-idempotent.decorator.js';
+import { SWAGGER } from '../../openapi/swagger-metadata.js';
 
 const ASSETS = {
   'style.css': assetAnswer('text/css', STYLE),
@@ -149,6 +150,8 @@ export function operatorPageController({ path, guards = [] }: OperatorPageOption
       return this.page.frame.refuse(asked, status, title, detail);
     }
   }
+  // A page for people is no part of the API.
+  Reflect.defineMetadata(SWAGGER.excludeController, [true], IdempotencyOperatorPageController);
   return IdempotencyOperatorPageController;
 }
 

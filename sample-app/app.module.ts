@@ -1,4 +1,4 @@
-import { Module, ValidationPipe, type DynamicModule } from '@nestjs/common';
+import { Module, ValidationPipe, type DynamicModule, type Type } from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { IdempotencyModule } from 'nestjs-atomic-idempotency';
@@ -17,7 +17,8 @@ import { TipsModule } from './tips/tips.module.js';
 
 @Module({})
 export class AppModule {
-  static forRoot(configuration: Configuration): DynamicModule {
+  /** @param waysIn what else than HTTP routes leads to the rides */
+  static forRoot(configuration: Configuration, waysIn: Type[] = []): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -47,6 +48,7 @@ export class AppModule {
         }),
         RidesModule,
         TipsModule,
+        ...waysIn,
       ],
       providers: [
         {

@@ -1,5 +1,5 @@
 import { NestFactory } from '@nestjs/core';
-import type { INestApplication, NestApplicationOptions } from '@nestjs/common';
+import type { INestApplication, NestApplicationOptions, Type } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { AppModule } from './app.module.js';
@@ -15,13 +15,23 @@ const OPTIONS: NestApplicationOptions = {
 
 /** The app on either HTTP platform, ready to listen. */
 export async function createApp(configuration: Configuration): Promise<INestApplication> {
-  const module = (await moduleFor(configuration)).forRoot(configuration);
-  return configuration.platform === 'fastify'
+  const module = AppModule.forRoot(configuration, await waysInto(configuration));
+  const app = await (configuration.platform === 'fastify'
     ? NestFactory.create(module, new FastifyAdapter(), OPTIONS)
-    : NestFactory.create(module, new ExpressAdapter(), OPTIONS);
+    : NestFactory.create(module, new ExpressAdapter(), OPTIONS));
+  if (configuration.amqpUrl !== undefined) {
+    const { takeBookings } = await import('./rabbitmq/queue.js');
+    await takeBookings(app, configuration.amqpUrl);
+  }
+  return app;
 }
 
-/** GraphQL is loaded by those who want it only. */
-async function moduleFor({ graphql }: Configuration): Promise<typeof AppModule> {
-  return graphql ? (await import('./graphql/app.module.js')).GraphqlAppModule : AppModule;
+/** Loaded by those who want them only. */
+async function waysInto({ graphql, amqpUrl }: Configuration): Promise<Type[]> {
+  const ways: Type[] = [];
+  if (graphql) ways.push((await import('./graphql/graphql.module.js')).RidesGraphqlModule);
+  if (amqpUrl !== undefined) {
+    ways.push((await import('./rabbitmq/rabbitmq.module.js')).RidesRabbitmqModule);
+  }
+  return ways;
 }

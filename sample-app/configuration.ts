@@ -23,6 +23,8 @@ export interface Configuration {
   maintenance?: boolean;
   /** Serve `POST /graphql` as well. @default false */
   graphql?: boolean;
+  /** Take bookings from this RabbitMQ as well. @default none */
+  amqpUrl?: string | undefined;
 }
 
 /** Good enough for a sample on one machine. A real one is a secret, and has no default. */
@@ -45,6 +47,7 @@ export function readConfiguration(env: NodeJS.ProcessEnv): Configuration {
     lease: env['LEASE'] ?? '30s',
     maintenance: env['MAINTENANCE'] !== 'off',
     graphql: env['GRAPHQL'] === 'on',
+    amqpUrl: env['BOOKINGS'],
   };
 }
 

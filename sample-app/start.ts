@@ -22,6 +22,9 @@ const askedToEnd = whenAskedToEnd();
 async function startEverything(): Promise<never> {
   const platform = process.argv.includes('--fastify') ? 'fastify' : 'express';
   const graphql = process.argv.includes('--graphql');
+  const amqpUrl = process.argv.includes('--rabbitmq')
+    ? (process.env['AMQP_URL'] ?? 'amqp://127.0.0.1')
+    : undefined;
   const postgres = await providePostgres({ folder: FOLDER });
   undo.add(() => postgres.stop());
   await migrate(postgres.url);
@@ -31,13 +34,13 @@ async function startEverything(): Promise<never> {
 
   const port = Number(process.env['PORT'] ?? 3000);
   const urls = { databaseUrl: postgres.url, paymentsUrl: provider.url };
-  const app = await startApp({ ...urls, platform, port, graphql }, 'show');
+  const app = await startApp({ ...urls, platform, port, graphql, amqpUrl }, 'show');
   undo.add(() => app.stop());
   await new RemoteControl(provider.url).tellBy(webhookEndpoint(app.url));
 
   const ledger = relative(process.cwd(), LEDGER);
   const addresses = { appUrl: app.url, providerUrl: provider.url, ledger };
-  console.log(thingsToTry({ platform, graphql, ...addresses }));
+  console.log(thingsToTry({ platform, graphql, amqpUrl, ...addresses }));
   await Promise.race([app.exited, provider.exited]);
   throw new Error('A process of the sample has ended by itself.');
 }

@@ -8,11 +8,12 @@ export interface Addresses {
   providerUrl: string;
   ledger: string;
   graphql?: boolean;
+  amqpUrl?: string | undefined;
 }
 
 /** What `npm start` prints: the curl lines of a first walk through the sample. */
 export function thingsToTry(addresses: Addresses): string {
-  const { platform, appUrl, providerUrl, ledger, graphql = false } = addresses;
+  const { platform, appUrl, providerUrl, ledger, graphql = false, amqpUrl } = addresses;
   const [ada, grace] = TOKENS;
   // New ones for each start, because the data of earlier starts is still there.
   const key = (name: string) => `${name}-${randomBytes(3).toString('hex')}`;
@@ -29,6 +30,9 @@ export function thingsToTry(addresses: Addresses): string {
   const query = 'mutation { requestRide(origin: "earth", target: moon) { id fare chargeId } }';
   const mutation = graphql
     ? `# The same over GraphQL. Run it twice, too.\n${post('/graphql', ada, key('mutation'), { query })}\n\n`
+    : '';
+  const booking = amqpUrl
+    ? `# A booking by message. Run it twice, too.\nAMQP_URL=${amqpUrl} node dist/sample-app/rabbitmq/book.js ${key('booking')} moon\n\n`
     : '';
   return `
 Rocket Rides on ${platform}: ${appUrl}
@@ -58,7 +62,7 @@ ${post('/rides/1/tips', ada, key('tip'), { amount: 500 })}
 # Now open the operator page: the tip is in doubt. Look into the books of the provider, tell what
 # became of it ({"transferId":"…","declined":null} as its result), and retry: 201.
 
-${mutation}# What the provider's books say.
+${mutation}${booking}# What the provider's books say.
 curl ${providerUrl}/charges
 curl ${providerUrl}/transfers
 curl ${providerUrl}/receipts

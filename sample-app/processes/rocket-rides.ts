@@ -14,6 +14,7 @@ export function startApp(
       PORT: configuration.port?.toString(),
       LEASE: configuration.lease,
       GRAPHQL: configuration.graphql ? 'on' : undefined,
+      BOOKINGS: configuration.amqpUrl,
     },
     output,
   });

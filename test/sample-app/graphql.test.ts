@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { IdempotencyCoverage } from 'nestjs-atomic-idempotency';
-import { GraphqlAppModule } from '../../sample-app/graphql/app.module.js';
+import { RidesGraphqlModule } from '../../sample-app/graphql/graphql.module.js';
 import { mutate, type Mutating } from '../graphql/shop.js';
 import { crashIn } from '../support/crash.js';
 import { age, runJob } from '../support/jobs.js';
@@ -15,7 +15,7 @@ forEachPlatform('Rocket Rides over GraphQL', (platform) => {
   let app: TestApp;
   beforeAll(async () => {
     sample = await startRocketRides(platform, { maintenance: false });
-    app = await sample.startAnother({}, GraphqlAppModule);
+    app = await sample.startAnother({}, [RidesGraphqlModule]);
   });
   afterAll(() => sample?.close());
 

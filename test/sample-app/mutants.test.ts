@@ -39,7 +39,7 @@ forEachPlatform(
 
     /** The verdict of the kit on a copy of the app with a mistake in it. */
     const verdictOn = async (mutant?: Mutant) => {
-      const { app, close } = await sample.startAnother({}, await loadMutant(mutant, files));
+      const { app, close } = await sample.startAnother({}, [], await loadMutant(mutant, files));
       try {
         return await investigate(app, sample, mutant?.entries ?? EVERY_ENTRY);
       } finally {

@@ -1,4 +1,4 @@
-import type { INestApplication } from '@nestjs/common';
+import type { INestApplication, Type } from '@nestjs/common';
 import { AppModule } from '../../sample-app/app.module.js';
 import type { Configuration } from '../../sample-app/configuration.js';
 import { migrate } from '../../sample-app/database/migrate.js';
@@ -22,9 +22,14 @@ export interface RocketRides {
   /**
    * Another process of the app, as it were: with the same database and provider.
    *
+   * @param waysIn what else than HTTP routes leads to its rides
    * @param module the app, if it is not the one that is imported here
    */
-  startAnother(overrides: Partial<Configuration>, module?: typeof AppModule): Promise<TestApp>;
+  startAnother(
+    overrides: Partial<Configuration>,
+    waysIn?: Type[],
+    module?: typeof AppModule,
+  ): Promise<TestApp>;
   close(): Promise<void>;
 }
 
@@ -45,9 +50,9 @@ export async function startRocketRides(
     lease: '30s',
     ...overrides,
   };
-  const start = (settings: Configuration, module = AppModule) =>
+  const start = (settings: Configuration, waysIn: Type[] = [], module = AppModule) =>
     platform.start(
-      { imports: [module.forRoot(settings)] },
+      { imports: [module.forRoot(settings, waysIn)] },
       // The tests provoke errors that the app is right to log, and nobody needs to read.
       { logger: false, rawBody: true },
     );
@@ -59,7 +64,8 @@ export async function startRocketRides(
     url: app.url,
     post: (path, { key, body, token = 'token-of-ada' }) =>
       send(`${app.url}${path}`, { key, body, headers: { authorization: `Bearer ${token}` } }),
-    startAnother: (others, module) => start({ ...configuration, ...others }, module),
+    startAnother: (others, waysIn, module) =>
+      start({ ...configuration, ...others }, waysIn, module),
     async close() {
       await app.close();
       await provider.close();

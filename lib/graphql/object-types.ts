@@ -40,7 +40,8 @@ function readTypes(): void {
     GqlTypeMetadataStorage?: TypeStorage;
   };
   const types = storage?.getObjectTypesMetadata() ?? [];
-  if (types.length === names.size) return;
+  const known = ({ target }: RegisteredType) => names.has(target.prototype);
+  if (types.length === names.size && types.every(known)) return;
   prototypes = new Map(types.map(({ name, target }) => [name, target.prototype]));
   names = new Map(types.map(({ name, target }) => [target.prototype, name]));
 }

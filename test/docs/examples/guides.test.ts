@@ -182,8 +182,8 @@ forEachPlatform('The examples of the guides', (platform) => {
       const created = await wire.deliver('shipments.create', { order: 7 }, context);
       expect(created).toEqual({ order: 7, state: 'created' });
       await rabbit.deliver('orders.paid', { order: 7 });
+      await until(() => rabbit.settled.length > delivery);
     }
-    await until(() => rabbit.settled.length === 2);
     expect(rabbit.settled.map(([, how]) => how)).toEqual(['ack', 'ack']);
     const shipments = await app.database.query('SELECT * FROM shipments');
     expect(shipments).toEqual([{ order: 7, released: true }]);

@@ -1,5 +1,5 @@
 import { createRequire, register } from 'node:module';
-import { pathToFileURL } from 'node:url';
+import { forgetDecoratedClasses } from './package-state.mjs';
 
 const require = createRequire(import.meta.url);
 // The parts of which Jest's own environment is made.
@@ -43,7 +43,7 @@ export default class ProcessEnvironment {
     // Jest has just put its own in place, which does not know these source maps.
     delete (/** @type {Partial<ErrorConstructor>} */ (Error).prepareStackTrace);
     delete this.global[LISTENERS];
-    await forgetEntities();
+    await forgetDecoratedClasses();
   }
 
   async teardown() {
@@ -63,18 +63,6 @@ export default class ProcessEnvironment {
   exportConditions() {
     return ['node', 'node-addons'];
   }
-}
-
-/**
- * Nest remembers per process what `TypeOrmModule.forFeature()` was given, and gives all
- * of it to every data source with `autoLoadEntities`.
- */
-async function forgetEntities() {
-  const file = require
-    .resolve('@nestjs/typeorm')
-    .replace(/index\.js$/, 'entities-metadata.storage.js');
-  const { EntitiesMetadataStorage } = await import(pathToFileURL(file).href);
-  EntitiesMetadataStorage.storage.clear();
 }
 
 /**

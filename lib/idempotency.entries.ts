@@ -4,8 +4,9 @@ import { EventHandlers } from './event-handlers.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { ENTRY_POLICY_NAMES, INHERITED_NAMES, OPTION_NAMES } from './option-names.js';
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
+import { refuseContradiction } from './misplaced-decorators.js';
 import { entryKindOf, entryNamesOf, isForClass, isRoute } from './policy/handler-kinds.js';
-import { hasOwnExemption, isCovered, policyOf } from './policy/idempotent-metadata.js';
+import { isCovered, policyOf } from './policy/idempotent-metadata.js';
 import { POLICY_NAMES, type IdempotencyPolicy } from './policy/policy.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
 
@@ -48,11 +49,7 @@ export class IdempotentEntries {
     const name = `${owner.name}.${handler.name}`;
     const where = `@Idempotent() of ${name}`;
     this.refuseNamesake(name, owner);
-    if (hasOwnExemption(handler)) {
-      throw new IdempotencyConfigurationError(
-        `${name} has @Idempotent() and @NotIdempotent(), which contradict each other. Remove one of the two.`,
-      );
-    }
+    refuseContradiction(name, handler);
     const layers = [policyOf(owner), policyOf(handler)];
     for (const layer of layers) {
       refuseUnknownNames(

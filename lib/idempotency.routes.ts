@@ -12,16 +12,11 @@ import { checkLease, resolvePolicy, type ResolvedPolicy } from './policy/resolve
 import { IdempotencySettings } from './idempotency.settings.js';
 import { IdempotentEntries } from './idempotency.entries.js';
 import { isForClass, isRoute } from './policy/handler-kinds.js';
-import {
-  hasOwnExemption,
-  hasOwnPolicy,
-  isCovered,
-  policyOf,
-} from './policy/idempotent-metadata.js';
+import { hasOwnPolicy, isCovered, policyOf } from './policy/idempotent-metadata.js';
 import { OPTION_NAMES } from './option-names.js';
 import { POLICY_NAMES, type IdempotencyPolicy } from './policy/policy.js';
 import { refuseUnknownNames } from './policy/unknown-names.js';
-import { misplacedOn, misplacedOnClass } from './misplaced-decorators.js';
+import { misplacedOn, misplacedOnClass, refuseContradiction } from './misplaced-decorators.js';
 
 /** An idempotent route, with everything that is known before the first request. */
 export interface IdempotentRoute {
@@ -130,11 +125,7 @@ export class IdempotentRoutes {
           'Remove the decorator; if the route does change something, make it a POST.',
       );
     }
-    if (hasOwnExemption(handler)) {
-      throw new IdempotencyConfigurationError(
-        `${name} has @Idempotent() and @NotIdempotent(), which contradict each other. Remove one of the two.`,
-      );
-    }
+    refuseContradiction(name, handler);
     const own = policyOf(handler);
     for (const policy of [policyOf(controller), own]) {
       refuseSettle(where, policy);

@@ -1,4 +1,5 @@
 import { IdempotencyConfigurationError } from './policy/configuration-error.js';
+import { hasOwnExemption } from './policy/idempotent-metadata.js';
 import { entryKindOf, isRoute, PATTERN_METADATA } from './policy/handler-kinds.js';
 
 /** Metadata of other kinds of handlers, by name: their packages need not be installed. */
@@ -75,4 +76,12 @@ function kindOfClass(owner: object): string {
 
 function kindOf(target: object, kinds: typeof OTHER_HANDLERS): string | undefined {
   return kinds.find(([metadata]) => Reflect.hasMetadata(metadata, target))?.[1];
+}
+
+/** @param name class and method */
+export function refuseContradiction(name: string, handler: object): void {
+  if (!hasOwnExemption(handler)) return;
+  throw new IdempotencyConfigurationError(
+    `${name} has @Idempotent() and @NotIdempotent(), which contradict each other. Remove one of the two.`,
+  );
 }

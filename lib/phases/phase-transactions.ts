@@ -179,14 +179,26 @@ export class PhaseTransactions {
     );
   }
 
-  /** Only the reply to the commit may have been lost. */
+  /**
+   * Only the reply to the commit may have been lost, or the server may have yet to
+   * read the commit. In that case it commits one of the two runs: the row of the
+   * phase can be written once.
+   */
   private async unlessEnded(
     attempt: Attempt,
     name: string,
     once: () => Promise<string | undefined>,
   ): Promise<string | undefined> {
-    const ended = await this.store.endOf(attempt, name).catch(throwWithoutValues);
-    return ended ? ended.result : once();
+    const end = () => this.store.endOf(attempt, name).catch(throwWithoutValues);
+    const ended = await end();
+    if (ended) return ended.result;
+    try {
+      return await once();
+    } catch (error) {
+      const late = error instanceof LeaseLostError ? await end() : undefined;
+      if (!late) throw error;
+      return late.result;
+    }
   }
 }
 

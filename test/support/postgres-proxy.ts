@@ -26,6 +26,8 @@ export interface Held {
   answered: Promise<void>;
   /** Cuts the connection instead: what is held never arrives. */
   cut(): void;
+  /** The client loses its connection; what is held still arrives when it is released. */
+  loseClient(): void;
 }
 
 /** A regular expression, or anything else that tells the statement that is meant. */
@@ -43,6 +45,8 @@ interface Rule {
   gate: Barrier;
   answered: Barrier;
   cut: boolean;
+  /** The connection that it has been applied to. */
+  link?: Link;
 }
 
 /**
@@ -137,6 +141,7 @@ export class PostgresProxy {
         rule.cut = true;
         rule.gate.open();
       },
+      loseClient: () => rule.link?.loseClient(),
     };
   }
 
@@ -177,6 +182,7 @@ class Link {
   /** The rules of the requests that the server has not answered yet. */
   private readonly pending: (Rule | undefined)[] = [];
   private reply: Message[] = [];
+  private clientLost = false;
   private upstream: Promise<void> = Promise.resolve();
   private downstream: Promise<void> = Promise.resolve();
 
@@ -192,11 +198,19 @@ class Link {
     for (const socket of [client, server]) {
       socket.setNoDelay(true);
       socket.on('error', () => undefined); // 'close' follows
-      socket.on('close', () => this.cut());
+      socket.on('close', () => {
+        if (socket === this.server || !this.clientLost) this.cut();
+      });
     }
     this.ended = Promise.all(
       [client, server].map((s) => new Promise((done) => s.once('close', done))),
     );
+  }
+
+  /** The server has not noticed yet. */
+  loseClient(): void {
+    this.clientLost = true;
+    this.client.resetAndDestroy();
   }
 
   cut(): void {
@@ -245,6 +259,7 @@ class Link {
   }
 
   private async passes(rule: Rule): Promise<boolean> {
+    rule.link = this;
     const opened = rule.gate.pass();
     if (!rule.cut) await opened;
     if (rule.cut) this.cut();

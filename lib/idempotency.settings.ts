@@ -240,7 +240,12 @@ function resolveCircuitBreaker(
       `${WHERE}: circuitBreaker.failures is ${inspect(failures)}. Use a whole number from 1, or circuitBreaker: false to let every request wait for the database.`,
     );
   }
-  return { failures, after: milliseconds(WHERE, 'circuitBreaker.after', after) };
+  return {
+    failures,
+    after: milliseconds(WHERE, 'circuitBreaker.after', after),
+    // Five probes at most are under way, and never one per request.
+    probePatience: storeTimeout / 5,
+  };
 }
 
 function resolveReplayCache(

@@ -28,7 +28,8 @@ export class RefusalLog {
       const limit = String(problem.members.limit);
       this.misuse.note(
         `${route} ${limit}`,
-        () => `${whose()}: a new key was refused with 429, because its scope is over limits.${limit}.`,
+        () =>
+          `${whose()}: a new key was refused with 429, because its scope is over limits.${limit}.`,
       );
     } else if (problem.code === 'store_unavailable') {
       // Only the database's own message tells an outage from missing rights or a standby.

@@ -188,7 +188,8 @@ export class Reservations {
   private async locked(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
     asker.timesLocked += 1;
     const first = asker.timesLocked === 1;
-    if (!first && !((await this.hasPlace(asker)) && this.mayWait(asker))) return inProgress(key, asker.policy);
+    if (!first && !((await this.hasPlace(asker)) && this.mayWait(asker)))
+      return inProgress(key, asker.policy);
     await pause(first ? COMMIT_PAUSE : LOCKED_PAUSE);
     return undefined;
   }

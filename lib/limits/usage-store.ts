@@ -24,7 +24,10 @@ export class UsageStore {
   }
 
   async look(scope: string, limits: ResolvedLimits): Promise<Usage> {
-    const [usage] = await this.database.query<Usage>(this.statement, usageParameters(scope, limits));
+    const [usage] = await this.database.query<Usage>(
+      this.statement,
+      usageParameters(scope, limits),
+    );
     return usage!;
   }
 }

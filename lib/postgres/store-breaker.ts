@@ -9,10 +9,12 @@ export interface BreakerSettings {
   failures: number;
   /** … of which the first statement was sent this long ago, in milliseconds. */
   after: number;
+  /**
+   * A probe without a reply for this long was sent on a connection that is dead: another one may
+   * try, or an outage would last until each dead connection of the pool has timed out in turn.
+   */
+  probePatience: number;
 }
-
-/** A probe without a reply after this time was sent on a connection that is dead: another one may try. */
-const PROBE_PATIENCE = 1_000;
 
 /** Stands in front of the database, for those who need not ask it while it is down. */
 export interface StoreBreaker {
@@ -64,7 +66,7 @@ export class CircuitBreaker implements StoreBreaker {
 
   private async tryOne<T>(work: () => Promise<T>): Promise<T> {
     const now = performance.now();
-    if (this.probe && now - this.probe.since < PROBE_PATIENCE) {
+    if (this.probe && now - this.probe.since < this.settings.probePatience) {
       throw new StoreUnavailableError(
         `The database has not answered for ${seconds(now - this.failingSince)} s, so it was not asked.`,
       );

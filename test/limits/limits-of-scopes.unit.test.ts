@@ -9,7 +9,7 @@ describe('The limits of scopes', () => {
     errors.length = 0;
     jest.spyOn(Logger.prototype, 'error').mockImplementation((line) => void errors.push(line));
   });
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => void jest.restoreAllMocks());
 
   it.each<[string, () => unknown, RegExp]>([
     ['throws', () => raise('no plan'), /no plan/],

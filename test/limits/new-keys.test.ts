@@ -8,6 +8,7 @@ import { PolicyRoutes } from '../support/policy-routes.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { recordingLogger } from '../support/recording-logger.js';
 import { expectRetryable } from '../support/refusals.js';
+import { until } from '../support/until.js';
 
 /** So slow that no further token comes while a test runs. */
 const NEVER_AGAIN = 0.001;
@@ -141,11 +142,11 @@ forEachPlatform('Limits on new keys', (platform) => {
     gate.open();
     await Promise.all(running);
 
-    const later = async (): Promise<Received> => {
-      const answer = await order('three');
-      return answer.status === 429 ? later() : answer;
-    };
-    expect((await later()).status).toBe(201);
+    const answer = await until(async () => {
+      const again = await order('three');
+      return again.status !== 429 && again;
+    });
+    expect(answer.status).toBe(201);
   });
 
   it('on what is outstanding count what waits for workers and people, in any process', async () => {
@@ -171,7 +172,10 @@ forEachPlatform('Limits on new keys', (platform) => {
   it('on stored keys and bytes are counted over all states', async () => {
     limits[account] = { storedKeys: 3 };
     for (const key of ['one', 'two', 'three']) expect((await order(key)).status).toBe(201);
-    expect((await order('four')).json()).toMatchObject({ code: 'rate_limited', limit: 'storedKeys' });
+    expect((await order('four')).json()).toMatchObject({
+      code: 'rate_limited',
+      limit: 'storedKeys',
+    });
     expect((await order('three')).status).toBe(201);
 
     account = `${account}-bytes`;

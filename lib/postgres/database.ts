@@ -33,6 +33,7 @@ const URGENT_PATIENCE = 250;
 export class Database {
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
+  private closed = false;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -66,10 +67,12 @@ export class Database {
 
   /** Once per application. */
   open(): void {
+    this.closed = false;
     this.poolWatch.install();
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     this.poolWatch.uninstall();
     await this.reserved.close();
   }
@@ -98,7 +101,7 @@ export class Database {
           `The database did not answer within ${this.timeout} ms.`,
           { ...(progress.client && { late: work.catch(() => undefined) }) },
         );
-        this.breaker.failed(begun, error);
+        this.report(error, begun);
         reject(error);
       }, this.timeout);
       work.then(
@@ -109,15 +112,21 @@ export class Database {
         },
         (error: unknown) => {
           clearTimeout(timer);
-          if (!progress.givenUp) this.report(error, begun, progress);
+          if (!progress.givenUp) this.report(error, begun, progress.client);
           reject(error as Error);
         },
       );
     });
   }
 
-  /** An error of the database's own is an answer, too. */
-  private report(error: unknown, begun: number, { client }: Progress): void {
+  /**
+   * An error of the database's own is an answer, too.
+   *
+   * @param client undefined: there was no connection, or no reply
+   */
+  private report(error: unknown, begun: number, client?: ClientBase): void {
+    // The data source is closed as well: its errors tell nothing about the database.
+    if (this.closed) return;
     if (!client || isConnectionLoss(error)) this.breaker.failed(begun, error);
     else this.breaker.answered();
   }

@@ -63,8 +63,8 @@ describe('A message', () => {
   });
 
   it('is never refused by a limit', async () => {
-    for (const messageId of ['limit-1', 'limit-2', 'limit-3']) {
-      await app.rabbit.deliver('order', {}, { replyTo, messageId });
+    for (const id of ['limit-1', 'limit-2', 'limit-3']) {
+      await app.nats.deliver('order', {}, { 'Nats-Msg-Id': id });
     }
     expect(app.work.calls.order).toBe(3);
   });

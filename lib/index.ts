@@ -19,6 +19,7 @@ export type {
 export type { IdempotencyPolicy, Outcome } from './policy/policy.js';
 export type { ScopeOption } from './policy/policy.js';
 export type { Duration } from './policy/duration.js';
+export type { Limits, LimitsOption } from './limits/limits.options.js';
 export type {
   DescribedProblem as IdempotencyProblem,
   Dialect,

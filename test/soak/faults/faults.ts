@@ -1,0 +1,161 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { TIMES } from '../times.js';
+import type { ShopProcess } from '../world/shop-process.js';
+import type { World } from '../world/world.js';
+import type { FaultKind, PlannedFault } from './plan.js';
+
+/** Up to so many statements of a process are delayed, or lose their replies. */
+const MOST_STATEMENTS = 8;
+
+/** Up to ten years ahead or behind. */
+const FARTHEST_CLOCK = 10 * 365 * 24 * 3_600_000;
+
+/** Does what the plan says. */
+export class Faults {
+  readonly counts = new Map<FaultKind, number>();
+  /** What was done, in order, for the report of a violation. */
+  readonly done: PlannedFault[] = [];
+  private readonly running = new Set<Promise<void>>();
+  private restarting = false;
+  private failure: unknown;
+
+  constructor(private readonly world: World) {}
+
+  /** Begins a fault. One whose target is busy with another one is left out. */
+  begin(fault: PlannedFault): void {
+    const work = this.perform(fault);
+    if (!work) return;
+    this.done.push(fault);
+    this.counts.set(fault.kind, (this.counts.get(fault.kind) ?? 0) + 1);
+    const ended = work
+      .catch((error: unknown) => void (this.failure ??= error))
+      .finally(() => this.running.delete(ended));
+    this.running.add(ended);
+  }
+
+  /** Nothing is disturbed any more. */
+  async over(): Promise<void> {
+    while (this.running.size > 0) await Promise.all(this.running);
+    // A fault that cannot be done is a defect of the soak, or a process that does not start.
+    if (this.failure) throw this.failure;
+    await this.world.provider.control.next();
+    await this.world.provider.control.nextReceipts();
+    await this.world.provider.control.release();
+  }
+
+  private perform(fault: PlannedFault): Promise<void> | undefined {
+    const { kind, measure, behaviours } = fault;
+    const { provider } = this.world;
+    switch (kind) {
+      case 'kill a server':
+        return this.occupy(this.mortalServer(fault), (place) => replace(place, 'kill', measure));
+      case 'kill the worker':
+        return this.occupy(this.worker, (place) => replace(place, 'kill', measure));
+      case 'deploy':
+        return this.occupy(this.mortalServer(fault), (place) => {
+          place.version = place.version === 1 ? 2 : 1;
+          return replace(place, 'terminate', 0);
+        });
+      case 'stop a server':
+        return this.occupy(this.server(fault), stop);
+      case 'stop the worker':
+        return this.occupy(this.worker, stop);
+      case 'restart the database, immediate':
+        return this.restart('immediate');
+      case 'restart the database, fast':
+        return this.restart('fast');
+      case 'cut connections':
+        return now(() => this.any(fault).proxy.cut());
+      case 'refuse connections':
+        return this.occupy(this.any(fault), async ({ proxy }) => {
+          await proxy.refuse();
+          await delay(measure * TIMES.lease);
+          await proxy.accept();
+        });
+      case 'lose replies':
+        return now(() => {
+          const { proxy } = this.any(fault);
+          for (let i = 0; i < 1 + measure * MOST_STATEMENTS; i++) void proxy.loseReply(/^/);
+        });
+      case 'delay statements':
+        return delayStatements(this.any(fault), measure);
+      case 'kill the provider':
+        return this.occupy(provider, () => provider.crash(() => delay(measure * 1_000)));
+      case 'disturb payments':
+        return this.occupy(provider, async () => {
+          await provider.control.next(...behaviours);
+          await delay(TIMES.slowPayment);
+          await provider.control.release();
+        });
+      case 'disturb receipts':
+        return this.occupy(provider, () => provider.control.nextReceipts(...behaviours));
+      case 'step a clock':
+        return this.occupy(this.server(fault), (place) =>
+          place.ask('stepClock', Math.round((measure - 0.5) * 2 * FARTHEST_CLOCK)),
+        );
+    }
+  }
+
+  private server({ target }: PlannedFault): ShopProcess {
+    return this.world.servers[target % this.world.servers.length]!;
+  }
+
+  private mortalServer({ target }: PlannedFault): ShopProcess {
+    const mortal = this.world.servers.filter(({ options }) => options.mortal);
+    return mortal[target % mortal.length]!;
+  }
+
+  private any({ target }: PlannedFault): ShopProcess {
+    return this.world.processes[target % this.world.processes.length]!;
+  }
+
+  private get worker(): ShopProcess {
+    return this.world.processes.find(({ options }) => options.role === 'worker')!;
+  }
+
+  private restart(how: 'immediate' | 'fast'): Promise<void> | undefined {
+    if (this.restarting) return undefined;
+    this.restarting = true;
+    return this.world.database.restart(how).finally(() => (this.restarting = false));
+  }
+
+  private occupy<T extends { busy: boolean }>(
+    whom: T,
+    work: (whom: T) => Promise<unknown>,
+  ): Promise<void> | undefined {
+    if (whom.busy) return undefined;
+    whom.busy = true;
+    return work(whom)
+      .then(() => undefined)
+      .finally(() => (whom.busy = false));
+  }
+}
+
+async function now(work: () => void): Promise<void> {
+  work();
+}
+
+async function replace(
+  place: ShopProcess,
+  how: 'kill' | 'terminate',
+  measure: number,
+): Promise<void> {
+  await place[how]();
+  await delay(measure * 1_000);
+  await place.start();
+}
+
+async function stop(place: ShopProcess): Promise<void> {
+  place.pause();
+  await delay(TIMES.stop);
+  place.resume();
+}
+
+/** Statements, and replies, arrive late: some of them beyond the lease. */
+async function delayStatements({ proxy }: ShopProcess, measure: number): Promise<void> {
+  const held = Array.from({ length: 1 + Math.round(measure * MOST_STATEMENTS) }, (_, index) =>
+    index % 2 === 0 ? proxy.holdStatement(/^/) : proxy.holdReply(/^/),
+  );
+  await delay(measure * 2 * TIMES.lease);
+  for (const each of held) each.release();
+}

@@ -17,10 +17,10 @@ export const TIMES = {
   /** How long a client waits that does not leave. */
   patience: 15_000,
   /**
-   * After the faults, everything has to end within this time. Pauses between attempts, which
-   * grow to minutes, do not count: the soak lets that time pass in the tables.
+   * After the faults, something has to end within this time, until everything has. Pauses
+   * between attempts, which grow to minutes, do not count: the soak lets them pass in the tables.
    */
-  settling: 180_000,
+  settling: 120_000,
 };
 
 /** The connections of one process. */

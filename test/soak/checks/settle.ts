@@ -25,11 +25,11 @@ const PASS_TIME = [
  * the clients return, and everything comes to its end.
  */
 export async function settle(world: World, journal: Journal): Promise<Violation[]> {
-  const deadline = Date.now() + TIMES.settling;
-  const violations = await withoutClients(world, deadline);
+  const violations = await withoutClients(world);
+  const patience = new Patience();
   let open = [...journal.keys.values()];
-  let waiting = 0;
-  for (let round = 1; Date.now() < deadline; round++) {
+  let waiting = await waitingMessages(world);
+  for (let round = 1; patience.lasts(open.length + waiting); round++) {
     await help(world, round);
     open = await returning(world, journal, open, round);
     waiting = await waitingMessages(world);
@@ -42,22 +42,40 @@ export async function settle(world: World, journal: Journal): Promise<Violation[
 }
 
 /** Operations that are on record are completed, whether or not their clients return. */
-async function withoutClients(world: World, deadline: number): Promise<Violation[]> {
-  let open: { key: string; status: string }[] = [];
-  for (let round = 1; Date.now() < deadline; round++) {
+async function withoutClients(world: World): Promise<Violation[]> {
+  const patience = new Patience();
+  let open = await unfinishedOperations(world);
+  for (let round = 1; open.length > 0 && patience.lasts(open.length); round++) {
     await help(world, round);
-    open = await world.database.query(
-      `SELECT key, status FROM idempotency_keys
-       WHERE operation IS NOT NULL AND status NOT IN ('performed', 'completed')`,
-    );
-    if (open.length === 0) return [];
     await delay(PAUSE);
+    open = await unfinishedOperations(world);
   }
   return open.map(({ key, status }) => ({
     what: 'no worker completes an operation',
     key,
     details: { status },
   }));
+}
+
+function unfinishedOperations({ database }: World): Promise<{ key: string; status: string }[]> {
+  return database.query(
+    `SELECT key, status FROM idempotency_keys
+     WHERE operation IS NOT NULL AND status NOT IN ('performed', 'completed')`,
+  );
+}
+
+/** Ends when nothing has ended for a while: how long all of it takes depends on the machine. */
+class Patience {
+  private fewest = Number.POSITIVE_INFINITY;
+  private until = 0;
+
+  lasts(left: number): boolean {
+    if (left < this.fewest) {
+      this.fewest = left;
+      this.until = performance.now() + TIMES.settling;
+    }
+    return performance.now() < this.until;
+  }
 }
 
 /** Time passes, and in the end a person decides what no job can. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { StatementPattern } from '../../support/postgres-proxy.js';
 import { TIMES } from '../times.js';
 import type { ShopProcess } from '../world/shop-process.js';
 import type { World } from '../world/world.js';
@@ -75,7 +76,7 @@ export class Faults {
       case 'lose replies':
         return now(() => {
           const { proxy } = this.any(fault);
-          for (let i = 0; i < 1 + measure * MOST_STATEMENTS; i++) void proxy.loseReply(/^/);
+          for (let i = 0; i < 1 + measure * MOST_STATEMENTS; i++) void proxy.loseReply(soon());
         });
       case 'delay statements':
         return delayStatements(this.any(fault), measure);
@@ -131,6 +132,12 @@ export class Faults {
   }
 }
 
+/** Any statement of the next second. What a process sends much later is another fault's business. */
+function soon(): StatementPattern {
+  const until = performance.now() + 1_000;
+  return { test: () => performance.now() < until };
+}
+
 async function now(work: () => void): Promise<void> {
   work();
 }
@@ -154,7 +161,7 @@ async function stop(place: ShopProcess): Promise<void> {
 /** Statements, and replies, arrive late: some of them beyond the lease. */
 async function delayStatements({ proxy }: ShopProcess, measure: number): Promise<void> {
   const held = Array.from({ length: 1 + Math.round(measure * MOST_STATEMENTS) }, (_, index) =>
-    index % 2 === 0 ? proxy.holdStatement(/^/) : proxy.holdReply(/^/),
+    index % 2 === 0 ? proxy.holdStatement(soon()) : proxy.holdReply(soon()),
   );
   await delay(measure * 2 * TIMES.lease);
   for (const each of held) each.release();

@@ -37,17 +37,28 @@ export interface PlannedFault {
 }
 
 /** What goes wrong with a payment. `hold_before` arrives when the caller has long given up. */
-const PAYMENT_FAULTS = ['drop_before', 'drop_after', 'error_after', 'slow', 'hold_before'] as const;
-const RECEIPT_FAULTS = ['drop_before', 'drop_after', 'error_after'] as const;
+const PAYMENT_FAULTS = [
+  'normal',
+  'drop_before',
+  'drop_after',
+  'drop_after',
+  'error_after',
+  'slow',
+  'hold_before',
+] as const;
+const RECEIPT_FAULTS = ['normal', 'drop_before', 'drop_after', 'error_after'] as const;
+
+/** What happens to one request only comes more often than what happens to a whole process. */
+const OFTEN: readonly FaultKind[] = ['disturb payments', 'disturb payments', 'disturb receipts'];
 
 /** So many keys between two faults. */
-const PAUSE = { least: 4, most: 12 };
+const PAUSE = { least: 3, most: 10 };
 
-/** All faults of a run, from its seed: every kind once in each round, in another order. */
+/** All faults of a run, from its seed: every kind in each round, in another order. */
 export function* planFaults(random: Random): Generator<PlannedFault, never> {
   let at = 0;
   for (;;) {
-    for (const kind of random.shuffle(FAULT_KINDS)) {
+    for (const kind of random.shuffle([...FAULT_KINDS, ...OFTEN])) {
       at += random.integer(PAUSE.least, PAUSE.most);
       const faults = kind === 'disturb receipts' ? RECEIPT_FAULTS : PAYMENT_FAULTS;
       yield {
@@ -55,7 +66,7 @@ export function* planFaults(random: Random): Generator<PlannedFault, never> {
         kind,
         target: random.integer(0, 999),
         measure: random.next(),
-        behaviours: Array.from({ length: random.integer(2, 6) }, () => random.pick(faults)),
+        behaviours: Array.from({ length: random.integer(5, 15) }, () => random.pick(faults)),
       };
     }
   }

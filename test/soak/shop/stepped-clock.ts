@@ -13,7 +13,7 @@ class SteppedDate extends RealDate {
   }
 
   /** Also what was made before the clock was replaced, or by Node itself. */
-  static [Symbol.hasInstance](value: unknown): boolean {
+  static override [Symbol.hasInstance](value: unknown): boolean {
     return Object.prototype.toString.call(value) === '[object Date]';
   }
 }

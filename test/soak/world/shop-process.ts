@@ -60,6 +60,7 @@ export class ShopProcess {
           VERSION: String(this.version),
           // So that what is measured is what a user has.
           NODE_ENV: 'production',
+          NO_COLOR: '1',
         },
         nodeOptions: ['--expose-gc'],
       });

@@ -14,8 +14,8 @@ const ROWS = 100_000;
 
 const PHASES = `
   INSERT INTO idempotency_phases
-    (scope, endpoint, key, name, position, kind, state, attempt, effect_key, in_doubt, result, finished_at)
-  SELECT scope, endpoint, key, 'charge_created', 1, 'foreign', 'finished', 1, gen_random_uuid(), 'repeat',
+    (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt, result, finished_at)
+  SELECT scope, id, 'charge_created', 1, 'foreign', 'finished', 1, gen_random_uuid(), 'repeat',
          '{"id":"ch_3PqA8X2eZvKYlo2C","amount":1999}', now()
   FROM idempotency_keys`;
 

@@ -87,10 +87,14 @@ export async function printViolations(
     for (const { invoked, returned, told } of history.operations) {
       console.log(`  ${invoked} to ${returned}: ${JSON.stringify(told)}`);
     }
-    for (const name of ['idempotency_keys', 'idempotency_phases']) {
-      const rows = await world.database.query(`SELECT * FROM ${name} WHERE key = $1`, [key]);
-      console.log(name, rows);
-    }
+    console.log(
+      await world.database.query('SELECT * FROM idempotency_keys WHERE key = $1', [key]),
+      await world.database.query(
+        `SELECT p.* FROM idempotency_phases p
+         JOIN idempotency_keys k ON k.scope = p.scope AND k.id = p.key_id WHERE k.key = $1`,
+        [key],
+      ),
+    );
   }
   for (const { name, output } of world.processes)
     console.log(`\nThe end of ${name}'s log:\n${output}`);

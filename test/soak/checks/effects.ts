@@ -52,6 +52,11 @@ export async function checkEffects(world: World, journal: Journal): Promise<Viol
       violations.push({ what: 'the effects of a key are wrong', key, details: { ...row, paid } });
     }
   }
+  const [left] = await world.database.query<{ phases: number }>(
+    `SELECT count(*)::int AS phases FROM idempotency_phases p
+     WHERE NOT EXISTS (SELECT FROM idempotency_keys k WHERE k.scope = p.scope AND k.id = p.key_id)`,
+  );
+  if (left!.phases > 0) violations.push({ what: 'phases belong to no key', details: left });
   for (const key of booked.keys()) {
     if (!found.has(key)) violations.push({ what: 'a payment belongs to no key', key });
   }

@@ -116,8 +116,8 @@ async function waitingMessages(world: World): Promise<number> {
  */
 async function decide(world: World): Promise<void> {
   const doubts = await world.database.query<{ key: string; effectKey: string }>(
-    `SELECT key, effect_key AS "effectKey" FROM idempotency_phases
-     JOIN idempotency_keys USING (scope, endpoint, key)
+    `SELECT k.key, p.effect_key AS "effectKey"
+     FROM idempotency_phases p JOIN idempotency_keys k ON k.scope = p.scope AND k.id = p.key_id
      WHERE status = 'unknown' AND state = 'intended' AND in_doubt = 'stop'`,
   );
   if (doubts.length === 0) return;

@@ -73,7 +73,7 @@ describe('The checker of histories accepts', () => {
       'ten clients that left, and one that did not',
       [...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(left), op(11, 12, first())],
     ],
-  ])('%s', (_, history, inDoubt) => {
+  ])('%s', (_, history, inDoubt = 'repeat') => {
     expect(verdict(history, inDoubt)).toBe('linearizable');
   });
 });
@@ -94,7 +94,7 @@ describe('The checker of histories refuses', () => {
     ['a failure after the end', [op(1, 2, first()), op(3, 4, failed)]],
     ['a lost lease that nobody took', [op(1, 2, leaseLost), op(3, 4, replay())]],
     ['"unknown" where the call may be repeated', [left(1), op(2, 3, unknown)], 'repeat'],
-  ])('%s', (_, history, inDoubt) => {
+  ])('%s', (_, history, inDoubt = 'repeat') => {
     expect(verdict(history, inDoubt)).toBe('refused');
   });
 

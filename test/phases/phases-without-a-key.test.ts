@@ -6,6 +6,7 @@ import { ReaperStore } from '../../lib/background/reaper-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
 import { PhaseStore } from '../../lib/phases/phase-store.js';
+import { LeaseLostError } from '../../lib/policy/phase-errors.js';
 import { ResolutionQueries } from '../../lib/resolution/resolution-queries.js';
 import { ResolutionStore } from '../../lib/resolution/resolution-store.js';
 import { reservationOf } from '../support/key-store.js';
@@ -52,11 +53,19 @@ describe('Phases', () => {
     return entry;
   };
   /** In a transaction of the application: then its waits for locks are not bounded. */
-  const finishIn = (tx: EntityManager, attempt: Attempt) =>
-    phases.recordIn(tx, {
+  const finishIn = async (tx: EntityManager, attempt: Attempt): Promise<boolean> => {
+    const { statement, parameters, failure } = phases.lastStatement({
       ...{ attempt, name: 'charged', position: 1, kind: 'foreign', state: 'finished' },
       result: undefined,
     });
+    try {
+      await tx.query(statement.text, parameters);
+      return true;
+    } catch (error) {
+      expect(failure(error)).toBeInstanceOf(LeaseLostError);
+      return false;
+    }
+  };
   const LAPSED = `locked_until = now() - interval '1 second'`;
   const change = (attempt: Attempt, assignments: string) =>
     database.query(`UPDATE idempotency_keys SET ${assignments} WHERE id = $1`, [attempt.id]);

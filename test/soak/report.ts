@@ -31,7 +31,9 @@ export function print(results: Results): void {
     ...table('what', [
       ['keys', journal.keys.size],
       ['requests', journal.requests],
-      ...[...journal.counts].toSorted().map(([told, count]) => [`told: ${told}`, count] as const),
+      ...[...journal.counts]
+        .toSorted(([one], [other]) => one.localeCompare(other))
+        .map(([told, count]) => [`told: ${told}`, count] as const),
       ['histories that are linearizable', histories.linearizable],
       ['histories that are undecided', histories.undecided],
       ...[...cold].map(

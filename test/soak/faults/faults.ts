@@ -18,7 +18,7 @@ export class Faults {
   readonly done: PlannedFault[] = [];
   private readonly running = new Set<Promise<void>>();
   private restarting = false;
-  private failure: unknown;
+  private failure: Error | undefined;
 
   constructor(private readonly world: World) {}
 
@@ -29,7 +29,9 @@ export class Faults {
     this.done.push(fault);
     this.counts.set(fault.kind, (this.counts.get(fault.kind) ?? 0) + 1);
     const ended = work
-      .catch((error: unknown) => void (this.failure ??= error))
+      .catch((cause: unknown) => {
+        this.failure ??= new Error(`It was not possible to ${fault.kind}.`, { cause });
+      })
       .finally(() => this.running.delete(ended));
     this.running.add(ended);
   }

@@ -17,18 +17,15 @@ export class Faults {
   /** What was done, in order, for the report of a violation. */
   readonly done: PlannedFault[] = [];
   private readonly running = new Set<Promise<void>>();
-  private restarting = false;
   private failure: Error | undefined;
 
   constructor(private readonly world: World) {}
 
-  /** Begins a fault. One whose target is busy with another one is left out. */
+  /** Begins a fault, as soon as its target is through with the one before. */
   begin(fault: PlannedFault): void {
-    const work = this.perform(fault);
-    if (!work) return;
     this.done.push(fault);
     this.counts.set(fault.kind, (this.counts.get(fault.kind) ?? 0) + 1);
-    const ended = work
+    const ended = this.perform(fault)
       .catch((cause: unknown) => {
         this.failure ??= new Error(`It was not possible to ${fault.kind}.`, { cause });
       })
@@ -46,31 +43,31 @@ export class Faults {
     await this.world.provider.control.release();
   }
 
-  private perform(fault: PlannedFault): Promise<void> | undefined {
+  private perform(fault: PlannedFault): Promise<void> {
     const { kind, measure, behaviours } = fault;
-    const { provider } = this.world;
+    const { database, provider } = this.world;
     switch (kind) {
       case 'kill a server':
-        return this.occupy(this.mortalServer(fault), (place) => replace(place, 'kill', measure));
+        return inTurn(this.mortalServer(fault), (place) => replace(place, 'kill', measure));
       case 'kill the worker':
-        return this.occupy(this.worker, (place) => replace(place, 'kill', measure));
+        return inTurn(this.worker, (place) => replace(place, 'kill', measure));
       case 'deploy':
-        return this.occupy(this.mortalServer(fault), (place) => {
+        return inTurn(this.mortalServer(fault), (place) => {
           place.version = place.version === 1 ? 2 : 1;
           return replace(place, 'terminate', 0);
         });
       case 'stop a server':
-        return this.occupy(this.server(fault), stop);
+        return inTurn(this.server(fault), stop);
       case 'stop the worker':
-        return this.occupy(this.worker, stop);
+        return inTurn(this.worker, stop);
       case 'restart the database, immediate':
-        return this.restart('immediate');
+        return inTurn(database, () => database.restart('immediate'));
       case 'restart the database, fast':
-        return this.restart('fast');
+        return inTurn(database, () => database.restart('fast'));
       case 'cut connections':
         return now(() => this.any(fault).proxy.cut());
       case 'refuse connections':
-        return this.occupy(this.any(fault), async ({ proxy }) => {
+        return inTurn(this.any(fault), async ({ proxy }) => {
           await proxy.refuse();
           await delay(measure * TIMES.lease);
           await proxy.accept();
@@ -83,17 +80,17 @@ export class Faults {
       case 'delay statements':
         return delayStatements(this.any(fault), measure);
       case 'kill the provider':
-        return this.occupy(provider, () => provider.crash(() => delay(measure * 1_000)));
+        return inTurn(provider, () => provider.crash(() => delay(measure * 1_000)));
       case 'disturb payments':
-        return this.occupy(provider, async () => {
+        return inTurn(provider, async () => {
           await provider.control.next(...behaviours);
           await delay(TIMES.slowPayment);
           await provider.control.release();
         });
       case 'disturb receipts':
-        return this.occupy(provider, () => provider.control.nextReceipts(...behaviours));
+        return inTurn(provider, () => provider.control.nextReceipts(...behaviours));
       case 'step a clock':
-        return this.occupy(this.server(fault), (place) =>
+        return inTurn(this.server(fault), (place) =>
           place.ask('stepClock', Math.round((measure - 0.5) * 2 * FARTHEST_CLOCK)),
         );
     }
@@ -115,23 +112,16 @@ export class Faults {
   private get worker(): ShopProcess {
     return this.world.processes.find(({ options }) => options.role === 'worker')!;
   }
+}
 
-  private restart(how: 'immediate' | 'fast'): Promise<void> | undefined {
-    if (this.restarting) return undefined;
-    this.restarting = true;
-    return this.world.database.restart(how).finally(() => (this.restarting = false));
-  }
-
-  private occupy<T extends { busy: boolean }>(
-    whom: T,
-    work: (whom: T) => Promise<unknown>,
-  ): Promise<void> | undefined {
-    if (whom.busy) return undefined;
-    whom.busy = true;
-    return work(whom)
-      .then(() => undefined)
-      .finally(() => (whom.busy = false));
-  }
+/** One fault at a time for each target: a process that is stopped cannot be deployed. */
+function inTurn<T extends { faults: Promise<unknown> }>(
+  target: T,
+  work: (target: T) => Promise<unknown>,
+): Promise<void> {
+  const done = target.faults.then(() => work(target)).then(() => undefined);
+  target.faults = done.catch(() => undefined);
+  return done;
 }
 
 /** Any statement of the next second. What a process sends much later is another fault's business. */

@@ -9,6 +9,8 @@ import { CUSTOMERS, TABLES } from '../shop/tables.js';
 
 /** A server of its own, never that of DATABASE_URL, which is not ours to restart. */
 export class Database {
+  /** Resolves when what is being done to it is over. */
+  faults: Promise<unknown> = Promise.resolve();
   private readonly pool: Pool;
 
   private constructor(private readonly server: PostgresServer) {

@@ -7,8 +7,8 @@ import { TIMES } from '../times.js';
 
 /** The payment provider of the sample, in a process of its own, with its ledger on disk. */
 export class Provider {
-  /** A fault is being done to it, so that no other one may be. */
-  busy = false;
+  /** Resolves when what is being done to it is over. */
+  faults: Promise<unknown> = Promise.resolve();
   readonly control: RemoteControl;
   readonly url: string;
 

@@ -17,8 +17,8 @@ const KEPT_OUTPUT = 20_000;
 
 /** A place in the deployment: a process comes, goes, and is replaced on the same port. */
 export class ShopProcess {
-  /** A fault is being done to it, so that no other one may be. */
-  busy = false;
+  /** Resolves when what is being done to it is over. */
+  faults: Promise<unknown> = Promise.resolve();
   version = 1;
   /** How it ended without being told to, if it did: that is a violation. */
   readonly crashes: string[] = [];

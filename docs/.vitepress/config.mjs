@@ -120,6 +120,7 @@ export default defineConfig({
           item('Operations', 'operations'),
           item('Performance', 'performance'),
           { text: 'How it is measured', link: '/bench/README' },
+          item('Scale', 'scale'),
           item('Questions and answers', 'faq'),
         ],
       },

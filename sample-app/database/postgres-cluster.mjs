@@ -49,11 +49,16 @@ export class PostgresCluster {
     }
   }
 
-  /** As after a crash: no checkpoint, and the log is replayed. */
-  async restart() {
+  /**
+   * SIGQUIT is PostgreSQL's immediate shutdown: no checkpoint, and the log is replayed, as
+   * after a crash. SIGINT is its fast one: sessions end, then the server, with a checkpoint.
+   *
+   * @param {'SIGQUIT' | 'SIGINT'} signal
+   */
+  async restart(signal) {
     const pid = this.#postmaster();
     if (pid !== undefined) {
-      process.kill(pid, 'SIGQUIT'); // PostgreSQL's immediate shutdown
+      process.kill(pid, signal);
       while (isAlive(pid)) await delay(10);
     }
     await this.#server?.start();

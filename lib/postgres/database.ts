@@ -1,9 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { ClientBase } from 'pg';
+import type { Client, ClientBase, Pool } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { publish } from '../telemetry/publish.js';
-import { errorCode, isSerializationConflict, isUnprepared } from './database-errors.js';
+import {
+  errorCode,
+  isReadOnlyServer,
+  isSerializationConflict,
+  isUnprepared,
+} from './database-errors.js';
 import { databaseWords } from './database-words.js';
 import { persist } from './retries.js';
 import { PoolWatch } from './pool-watch.js';
@@ -11,6 +16,7 @@ import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
 import { endStatement } from './statement-cancellation.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
+import { TimelineFence } from './timeline-fence.js';
 
 /**
  * Where a statement gets its connection. `reserved`: from a connection that the
@@ -27,6 +33,7 @@ const URGENT_PATIENCE = 250;
 export class Database {
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
+  private readonly fence: TimelineFence;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -39,6 +46,7 @@ export class Database {
   ) {
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);
+    this.fence = new TimelineFence(timeout);
   }
 
   /**
@@ -59,10 +67,17 @@ export class Database {
   /** Once per application. */
   open(): void {
     this.poolWatch.install();
+    this.fence.install((this.dataSource.driver as unknown as { master?: Pool }).master);
+  }
+
+  /** At boot, for the connections that were opened before. */
+  checkTimeline(): Promise<void> {
+    return this.fence.checkOpenConnection();
   }
 
   async close(): Promise<void> {
     this.poolWatch.uninstall();
+    this.fence.uninstall();
     await this.reserved.close();
   }
 
@@ -126,6 +141,8 @@ export class Database {
       if (!progress.givenUp) {
         publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
       }
+      // A new connection may lead to the primary; the pool would keep this one as long as it is used.
+      if (connection && isReadOnlyServer(cause)) void endConnection(connection.client);
       // With its own message: only that tells an outage from missing rights or a full disk.
       const message = `The database refused or lost a statement: ${databaseWords(cause)}`;
       throw new StoreUnavailableError(message, {
@@ -239,6 +256,11 @@ export class Database {
       throw error;
     }
   }
+}
+
+/** The pool forgets a connection that is released while it ends. */
+async function endConnection(client: ClientBase): Promise<void> {
+  await (client as Client).end().catch(() => undefined);
 }
 
 /** The progress of a statement, and whether anybody still waits for it. */

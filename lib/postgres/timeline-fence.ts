@@ -58,8 +58,9 @@ export class TimelineFence {
 
   /** A connection that the pool had before, from when the data source was opened. */
   async checkOpenConnection(): Promise<void> {
-    const client = await this.pool?.connect();
-    if (!client) return;
+    // Without an idle one, the next connection is new, and is asked anyway.
+    if (!this.pool?.idleCount) return;
+    const client = await this.pool.connect();
     let refusal: Error | undefined;
     try {
       if (!this.states.has(client)) await this.admit(client);

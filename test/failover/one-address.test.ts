@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { severalHosts } from 'nestjs-atomic-idempotency';
+import { TimelineFence } from '../../lib/postgres/timeline-fence.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp } from '../support/idempotent-app.js';
 import { onEachPlatform } from '../support/platforms.js';
@@ -21,6 +22,16 @@ afterAll(async () => {
   await template.remove();
 });
 
+function bothHosts({ primary, standby }: ServerPair): string {
+  const hosts = [primary, standby].map(({ url }) => new URL(url).host);
+  return primary.url.replace(/@[^/]*/, `@${hosts.join()}`);
+}
+
+async function portOf(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ port: number }>('SELECT inet_server_port() AS port');
+  return rows[0]!.port;
+}
+
 describe('An address that leads to another server', () => {
   onEachPlatform(
     (platform) => {
@@ -28,6 +39,7 @@ describe('An address that leads to another server', () => {
         const routes = new PolicyRoutes({ orders: {} });
         routes.answers((execution) => ({ execution }));
         const logger = recordingLogger();
+        const hosts = severalHosts(bothHosts(pair));
         const address = await startPostgresProxy(pair.primary.url);
         const app = await startIdempotentApp(platform, {
           controllers: [routes.controller],
@@ -48,8 +60,27 @@ describe('An address that leads to another server', () => {
         expect(routes.executions).toBe(1);
         expect(logger.errors.join()).toContain('read-only transaction (25006)');
 
+        const pool = new Pool({ connectionString: hosts.url, ...hosts.extra, max: 2 });
+        pool.on('error', () => undefined);
+        const fence = new TimelineFence(5_000);
+        fence.install(pool);
+        const open = await pool.connect();
+        const closed = new Promise<Error>((resolve) => open.on('error', resolve));
+
         // Nobody stops the old primary: two servers accept writes now.
         await pair.promote();
+
+        // One new connection, wherever it leads, and the promotion is known: older ones are closed.
+        await pool.connect().then(
+          (client) => client.release(true),
+          () => undefined,
+        );
+        expect((await closed).message).toContain('another one was promoted after it');
+        open.release(true);
+        expect(await portOf(pool)).toBe(Number(new URL(pair.standby.url).port));
+        fence.uninstall();
+        await pool.end();
+
         expect((await order('on-a-standby')).status).toBe(201);
         expect(routes.executions).toBe(2);
 
@@ -76,15 +107,9 @@ describe('An address that leads to another server', () => {
 
   // After the test above: the first of the two hosts is the old primary.
   it('among several hosts, the server that was promoted last is used, whatever the order', async () => {
-    const { host: old } = new URL(pair.primary.url);
-    const { host: promoted, port } = new URL(pair.standby.url);
-    const url = pair.primary.url.replace(/@[^/]*/, `@${old},${promoted}`);
-    const { extra, url: connectionString } = severalHosts(`${url}?target_session_attrs=read-write`);
-    const pool = new Pool({ connectionString, ...extra, max: 2 });
-    for (let i = 0; i < 2; i++) {
-      const { rows } = await pool.query('SELECT inet_server_port() AS port');
-      expect(rows).toEqual([{ port: Number(port) }]);
-    }
+    const { extra, url } = severalHosts(`${bothHosts(pair)}?target_session_attrs=read-write`);
+    const pool = new Pool({ connectionString: url, ...extra, max: 2 });
+    expect(await portOf(pool)).toBe(Number(new URL(pair.standby.url).port));
     await pool.end();
   });
 

@@ -24,14 +24,14 @@ export const NODE = {
 /** Other peers than those of package.json: the oldest that are allowed. */
 export const PEERS = {
   'nest-11': {
-    '@nestjs/apollo': '13.2.4',
+    '@nestjs/apollo': '13.4.5',
     '@nestjs/common': '11.2.9',
     '@nestjs/core': '11.2.9',
-    '@nestjs/graphql': '13.2.4',
-    '@nestjs/mercurius': '13.2.4',
-    '@nestjs/microservices': '11.2.9',
+    '@nestjs/graphql': '13.4.5',
+    '@nestjs/mercurius': '13.4.5',
+    '@nestjs/microservices': '11.2.6',
     '@nestjs/platform-express': '11.2.9',
-    '@nestjs/platform-fastify': '11.2.9',
+    '@nestjs/platform-fastify': '11.2.8',
     '@nestjs/swagger': '11.4.7',
     '@nestjs/terminus': '11.1.1',
     '@nestjs/testing': '11.2.6',

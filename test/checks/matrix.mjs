@@ -38,7 +38,7 @@ const tests = values.everything ? [] : (list(values.only) ?? CORE);
 const selection = values.everything ? ' --everything' : values.only ? ` --only ${values.only}` : '';
 
 /** At low priority a test may be slow for no reason of its own. */
-const PATIENCE = ['--testTimeout=600000'];
+const PATIENCE = ['--testTimeout=240000'];
 
 setPriority(10);
 let failed = 0;

@@ -87,7 +87,7 @@ describe('A standby that does not keep up', () => {
         const app = await startIdempotentApp(platform, {
           controllers: [ordersController(ledger)],
           database: pair.primary,
-          dataSource: severalHosts(pair.primary.url.replace(/@[^/]*/, `@${hosts}`)),
+          dataSource: { ...severalHosts(pair.primary.url.replace(/@[^/]*/, `@${hosts}`)) },
           idempotency: { storeTimeout: '25s', lease: '60s' },
           logger: false,
         });

@@ -40,7 +40,7 @@ export function parseHosts(url: string): { hosts: Host[]; single: string } {
   if (query.has('host') || query.has('port')) {
     throw refused(`host and port are parameters. Write the hosts as in ${EXAMPLE}`);
   }
-  const parameters = query.size > 0 ? `?${query}` : '';
+  const parameters = query.size > 0 ? `?${query.toString()}` : '';
   const first = list!.split(',')[0]!;
   return { hosts, single: `${scheme}${user}${first}${path}${parameters}` };
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { callbackify } from 'node:util';
 import pg, { type Client, type ClientConfig } from 'pg';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import { parseDuration, type Duration } from '../policy/duration.js';
@@ -60,7 +61,7 @@ function clientFor(search: PrimarySearch): SeveralHosts['extra']['Client'] {
     // The versions of pg's types differ in what it resolves with.
     override connect(callback?: (...parameters: any[]) => void): Promise<any> & void {
       const connected = this.find();
-      if (callback) connected.then(() => callback(), callback);
+      if (callback) callbackify(() => connected)(callback);
       return (callback ? undefined : connected) as Promise<any> & void;
     }
 

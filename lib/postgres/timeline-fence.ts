@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { callbackify, promisify } from 'node:util';
 import { Logger } from '@nestjs/common';
 import type { ClientBase, Pool } from 'pg';
 import { BurstLog } from '../telemetry/burst-log.js';
@@ -8,7 +9,7 @@ import { Timelines } from './timelines.js';
 const NO_ANSWER = 'Connection terminated: the server did not tell its timeline.';
 
 /** A hook of pg's pool for each new connection, which its types leave out. */
-type Verify = (client: ClientBase, done: (error?: Error) => void) => void;
+type Verify = (client: ClientBase, done: (error?: Error | null) => void) => void;
 
 /**
  * Keeps the pool away from a primary that was replaced. Each new connection is
@@ -37,12 +38,11 @@ export class TimelineFence {
     // What `severalHosts()` learns about its hosts counts as well.
     this.timelines = options.Client?.timelines ?? this.timelines;
     const { verify: before } = options;
-    options.verify = (client, done) => {
-      this.admit(client).then(
-        () => (before ? before(client, done) : done()),
-        (error: Error) => done(error),
-      );
-    };
+    const others = before && promisify(before);
+    options.verify = callbackify(async (client: ClientBase) => {
+      await this.admit(client);
+      await others?.(client);
+    });
     const forget = this.timelines.onPromotion(() => this.closeReplaced());
     this.undo = () => {
       forget();

@@ -1,5 +1,6 @@
 import { BadRequestException, Controller, Param, Post, type PipeTransform } from '@nestjs/common';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
 import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
 import { send, type Received } from '../support/http.js';
 import { keyRow } from '../support/idempotent-app.js';
@@ -79,6 +80,10 @@ forEachPlatform('The lost reply to a recording', (platform) => {
   itAlone(
     'does not prevent it either if the first recording still runs when the second one arrives',
     async () => {
+      // The second recording finds a connection at once: the first waits for its lock a moment only.
+      const runners = [1, 2].map(() => app.app.get(DataSource).createQueryRunner());
+      await Promise.all(runners.map((runner) => runner.connect()));
+      await Promise.all(runners.map((runner) => runner.release()));
       const finishes = app.proxy.count(FINISH);
       const first = await withTransaction(app.database, async (tx) => {
         const held = app.proxy.holdStatement(FINISH);
@@ -88,7 +93,7 @@ forEachPlatform('The lost reply to a recording', (platform) => {
         held.release();
         await untilBlocked(app.database, 1);
         // The server finishes what it has started, for a client that is gone.
-        app.proxy.cut();
+        app.proxy.cutBusy();
         await untilBlocked(app.database, 2);
         await tx.query('COMMIT');
         return answer;

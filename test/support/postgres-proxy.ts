@@ -100,6 +100,11 @@ export class PostgresProxy {
     this.cut();
   }
 
+  /** Breaks the connections on which the server has a statement to answer. */
+  cutBusy(): void {
+    for (const link of this.links) if (link.busy) link.cut();
+  }
+
   /** Breaks all open connections. */
   cut(): void {
     for (const link of this.links) link.cut();
@@ -217,6 +222,10 @@ class Link {
   loseClient(): void {
     this.clientLost = true;
     this.client.resetAndDestroy();
+  }
+
+  get busy(): boolean {
+    return this.pending.length > 0;
   }
 
   cut(): void {

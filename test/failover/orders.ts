@@ -1,4 +1,4 @@
-import { Body, Controller, Post } from '@nestjs/common';
+import { Body, Controller, Post, type Type } from '@nestjs/common';
 import { AtomicPhase, Idempotent, type IdempotencyPolicy } from 'nestjs-atomic-idempotency';
 
 export const ORDERS_TABLE = 'CREATE TABLE orders (id serial, number text NOT NULL)';
@@ -25,7 +25,7 @@ export class Ledger {
 }
 
 /** An order in phases: a row, a charge, and an answer. */
-export function ordersController(ledger: Ledger, policy: IdempotencyPolicy = {}) {
+export function ordersController(ledger: Ledger, policy: IdempotencyPolicy = {}): Type {
   @Controller()
   class OrdersController {
     constructor(private readonly phases: AtomicPhase) {}

@@ -57,8 +57,8 @@ interface Rule {
 export class PostgresProxy {
   /** Every statement that clients have sent, in order, whether or not it was let through. */
   readonly statements: SentStatement[] = [];
-  /** How often a client has sent statements and then waited for the reply. */
-  trips = 0;
+  /** The same, by the round trips in which they were sent. */
+  readonly trips: SentStatement[][] = [];
   /** Where applications connect instead of the server. */
   url = '';
 
@@ -172,7 +172,7 @@ export class PostgresProxy {
   private link(client: Socket): void {
     const { hostname, port } = this.target;
     const link = new Link(client, connect(Number(port || 5432), hostname), (statements) => {
-      if (statements.length > 0) this.trips += 1;
+      if (statements.length > 0) this.trips.push(statements);
       this.statements.push(...statements);
       for (const { sql } of statements) {
         const rule = this.take(sql);

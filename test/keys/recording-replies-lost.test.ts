@@ -9,6 +9,7 @@ import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { FINISH, GIVE_BACK, HEARTBEAT } from '../support/store-statements.js';
 import { untilBlocked, withTransaction } from '../support/transactions.js';
 import { needsOwnSession } from '../support/own-session.js';
+import { until } from '../support/until.js';
 
 let executions = 0;
 const signals = new Map<string, AbortSignal>();
@@ -94,7 +95,7 @@ forEachPlatform('The lost reply to a recording', (platform) => {
         await untilBlocked(app.database, 1);
         // The server finishes what it has started, for a client that is gone.
         app.proxy.cutBusy();
-        await untilBlocked(app.database, 2);
+        await until(() => app.proxy.count(FINISH) >= finishes + 2, 'the second recording');
         await tx.query('COMMIT');
         return answer;
       });

@@ -28,6 +28,11 @@ export type {
 export type { ProblemCode } from './answers/problems.js';
 export { onIdempotencyEvent } from './telemetry/publish.js';
 export type { EventName, IdempotencyEvents } from './telemetry/events.js';
+export {
+  severalHosts,
+  type SeveralHosts,
+  type SeveralHostsOptions,
+} from './postgres/several-hosts.js';
 export { IdempotencyKey } from './schema/idempotency-key.entity.js';
 export { idempotencyEntities } from './schema/entities.js';
 export type { KeyStatus } from './schema/key-status.js';

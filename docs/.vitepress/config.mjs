@@ -75,6 +75,7 @@ export default defineConfig({
           item('A worker process', 'guides/worker-process'),
           item('Operator page', 'guides/operator-page'),
           item('Health', 'guides/health'),
+          item('Failover', 'guides/failover'),
           item('Observability', 'guides/observability'),
           item('Coverage', 'guides/coverage'),
           item('GraphQL', 'guides/graphql'),
@@ -100,6 +101,7 @@ export default defineConfig({
           item('Headers', 'reference/headers'),
           item('Tables', 'reference/tables'),
           item('IdempotencyOperator', 'reference/operator'),
+          item('Versions', 'reference/versions'),
           {
             text: 'API',
             collapsed: true,

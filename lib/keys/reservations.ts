@@ -148,7 +148,11 @@ export class Reservations {
     }
   }
 
-  private async goOn(key: FoundKey, asker: Asker): Promise<Decision> {
+  /** Only the reply to its reservation was lost. */
+  private async goOn(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
+    const { reservation } = asker;
+    const confirmed = await this.take(asker, () => this.transitions.confirm(reservation));
+    if (!confirmed) return undefined;
     const phases = key.attempt > 1 ? await this.phases.of(key) : NO_PHASES;
     return run(asker, { ...key, number: key.attempt, recorded: phases });
   }

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { ClientBase, QueryResult } from 'pg';
+import type { Client, ClientBase, Pool, QueryResult } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { publish } from '../telemetry/publish.js';
 import {
   errorCode,
   isConnectionLoss,
+  isReadOnlyServer,
   isSerializationConflict,
   isUnprepared,
 } from './database-errors.js';
@@ -18,6 +19,7 @@ import type { DriverStatement } from './same-trip.js';
 import { endStatement } from './statement-cancellation.js';
 import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
+import { TimelineFence } from './timeline-fence.js';
 
 /**
  * Where a statement gets its connection. `reserved`: from a connection that the
@@ -35,6 +37,7 @@ export class Database {
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
   private closed = false;
+  private readonly fence: TimelineFence;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -49,6 +52,7 @@ export class Database {
   ) {
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);
+    this.fence = new TimelineFence(timeout);
   }
 
   /**
@@ -70,11 +74,18 @@ export class Database {
   open(): void {
     this.closed = false;
     this.poolWatch.install();
+    this.fence.install((this.dataSource.driver as unknown as { master?: Pool }).master);
+  }
+
+  /** At boot, for the connections that were opened before. */
+  checkTimeline(): Promise<void> {
+    return this.fence.checkOpenConnection();
   }
 
   async close(): Promise<void> {
     this.closed = true;
     this.poolWatch.uninstall();
+    this.fence.uninstall();
     await this.reserved.close();
   }
 
@@ -154,6 +165,8 @@ export class Database {
       if (!progress.givenUp) {
         publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
       }
+      // A new connection may lead to the primary; the pool would keep this one as long as it is used.
+      if (connection && isReadOnlyServer(cause)) void endConnection(connection.client);
       // With its own message: only that tells an outage from missing rights or a full disk.
       const message = `The database refused or lost a statement: ${databaseWords(cause)}`;
       throw new StoreUnavailableError(message, {
@@ -267,6 +280,11 @@ export class Database {
       throw error;
     }
   }
+}
+
+/** The pool forgets a connection that is released while it ends. */
+async function endConnection(client: ClientBase): Promise<void> {
+  await (client as Client).end().catch(() => undefined);
 }
 
 /** Sends a statement through the driver. */

@@ -135,7 +135,8 @@ export function lookUpSql(keys: string): string {
  * Records the outcomes of attempts. A first attempt keeps the expiry of its
  * reservation, so that the update stays heap-only. A resumed one gets a full
  * retention again, and so does one that ran for more than a tenth of it: its
- * answer could expire before it is sent.
+ * answer could expire before it is sent. So does one whose answer has another
+ * retention than the reservation.
  */
 export function finishSql(keys: string, rows: Rows, after = 0): string {
   const e = new GivenRows(rows, OUTCOME, 'e', after);
@@ -163,7 +164,9 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
           WHEN ${status} = 'performed' THEN k.completed_at
         END,
         expires_at = CASE
-          WHEN ${status} = 'completed' AND (k.attempt > 1 OR k.expires_at < t.nine_tenths) THEN t.whole
+          WHEN ${status} = 'completed'
+            AND (k.attempt > 1 OR (k.expires_at BETWEEN t.nine_tenths AND t.whole) IS NOT TRUE)
+          THEN t.whole
           ELSE k.expires_at
         END
     FROM ${[...e.tables, times].join()}

@@ -115,31 +115,31 @@ export class KeyTransitions {
     return row?.matches ? 'locked' : 'outdated';
   }
 
-  /** Removes a finished key that is past its retention, so that it can be used again. */
+  /** Removes a finished key that is past its retention and not held, so that it can be used again. */
   async forget(name: KeyName): Promise<void> {
     await this.database.query(
       `DELETE FROM ${this.keys} k
-       WHERE ${isKey('k')} AND status = 'completed' AND expires_at <= now() AND ${BOUNDED_LOCK_WAIT}`,
+       WHERE ${isKey('k')} AND status = 'completed' AND expires_at <= now() AND held_at IS NULL AND ${BOUNDED_LOCK_WAIT}`,
       nameParameters(name),
     );
   }
 
   /**
    * Releases a key whose handler never began. After a first attempt the row is
-   * removed; after a later one the key stays open, because earlier attempts did
-   * begin. Also true if there is nothing left to release, as after a lost reply.
+   * removed, unless it is held; after a later one the key stays open, because
+   * earlier attempts did begin. Also true if there is nothing left to release, as after a lost reply.
    */
   async giveBack(reservation: Omit<Lease, 'lease'>): Promise<void> {
     await this.database.query(
       `WITH removed AS (
          DELETE FROM ${this.keys} k
          WHERE ${isKey('k')} AND owner = $4
-           AND status = 'in_progress' AND attempt = 1 AND ${BOUNDED_LOCK_WAIT}
+           AND status = 'in_progress' AND attempt = 1 AND held_at IS NULL AND ${BOUNDED_LOCK_WAIT}
        )
        UPDATE ${this.keys} k
        SET status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('handler_not_begun')},
            resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN resume_after END
-       WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress' AND attempt > 1`,
+       WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress' AND (attempt > 1 OR held_at IS NOT NULL)`,
       [...nameParameters(reservation), reservation.owner],
     );
   }

@@ -6,8 +6,8 @@ import { Database } from '../postgres/database.js';
 export const MOST_COUNTED = 1_000;
 
 /**
- * How many keys past their retention are read. Unknown keys are kept and come
- * before the others; if there are this many of them, they are reported anyway.
+ * How many keys past their retention are read. Unknown and held keys are kept and
+ * come before the others; unknown ones are reported anyway.
  */
 const MOST_PASSED = 1_000;
 
@@ -65,10 +65,10 @@ export class HealthStore {
            SELECT available_at FROM ${this.outbox} WHERE dead_at IS NULL
            ORDER BY available_at, position LIMIT 1
          ) m), 0) AS "outboxLag",
-        -- the index on expires_at; what runs, or is unknown, is not for the reaper
+        -- the index on expires_at; what runs, is unknown or is held is not for the reaper
         coalesce((SELECT ${since('min(expires_at)')} FROM (
-           SELECT expires_at, status FROM ${this.keys} WHERE expires_at <= now()
+           SELECT expires_at, status, held_at FROM ${this.keys} WHERE expires_at <= now()
            ORDER BY expires_at LIMIT ${MOST_PASSED}
-         ) e WHERE status NOT IN ('in_progress', 'unknown')), 0) AS "expiredFor"`;
+         ) e WHERE status NOT IN ('in_progress', 'unknown') AND held_at IS NULL), 0) AS "expiredFor"`;
   }
 }

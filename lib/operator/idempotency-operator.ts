@@ -25,6 +25,7 @@ import {
   doubtful,
   isFinished,
   isOutdated,
+  kept,
   running,
   unresolved,
   wasClosed,
@@ -189,6 +190,7 @@ export class IdempotencyOperator {
   /** Removes a finished key with its answer, so that its next use is a new operation. */
   async evict(id: string, by: By): Promise<Change> {
     return this.decideKey(id, by, (seen, actor) => {
+      if (seen.held) return kept(seen);
       if (isFinished(seen) || seen.status === 'expired') return this.store.evict(seen, actor);
       if (seen.status === 'unknown') return unresolved(seen);
       return refuse(
@@ -204,6 +206,7 @@ export class IdempotencyOperator {
    */
   async expire(id: string, by: By): Promise<Change> {
     return this.decideKey(id, by, (seen, actor) => {
+      if (seen.held) return kept(seen);
       if (seen.status === 'expired' || wasClosed(seen)) {
         return refuse('expired', `Key ${seen.id} has already expired.`);
       }
@@ -215,6 +218,26 @@ export class IdempotencyOperator {
   }
 
   /**
+   * Keeps a key, with its answer and its phases, until `releaseHold()`: it is
+   * neither removed nor closed, and a retry gets its answer however late it comes.
+   * Any key can be held, also one that runs.
+   */
+  async hold(id: string, by: By): Promise<Change> {
+    return this.decideAny(id, by, (seen, actor) =>
+      seen.held ? refuse('held', `Key ${seen.id} is held already.`) : this.store.hold(seen, actor),
+    );
+  }
+
+  /** Ends a hold. A key that is past its retention goes with the reaper's next round. */
+  async releaseHold(id: string, by: By): Promise<Change> {
+    return this.decideAny(id, by, (seen, actor) =>
+      seen.held
+        ? this.store.releaseHold(seen, actor)
+        : refuse('not_held', `Nobody holds key ${seen.id}.`),
+    );
+  }
+
+  /**
    * What the jobs of all processes are doing; one that fails shows how often and
    * why. `Maintenance.status` has those of this process alone, without a statement.
    */
@@ -222,12 +245,19 @@ export class IdempotencyOperator {
     return this.processes.jobs();
   }
 
+  /** A key that runs records its own outcome. */
   private decideKey(id: string, by: By, decide: Decide): Promise<Change> {
+    return this.decideAny(id, by, (seen, actor) =>
+      seen.status === 'in_progress' ? running(seen) : decide(seen, actor),
+    );
+  }
+
+  private decideAny(id: string, by: By, decide: Decide): Promise<Change> {
     return this.decide(
       async () => (isId(id) ? this.seen.key(id) : undefined),
       `There is no key ${JSON.stringify(id)}.`,
       by,
-      (seen, actor) => (seen.status === 'in_progress' ? running(seen) : decide(seen, actor)),
+      decide,
     );
   }
 

@@ -71,8 +71,8 @@ export class OperatorQueries {
   }
 
   private async select(from: string, search: KeySearch): Promise<KeySummary[]> {
-    const { statuses, scope, key, effectKey, ids, route, olderThan, youngerThan, after, limit } =
-      search;
+    const { statuses, scope, key, effectKey, ids, route, held, after, limit } = search;
+    const { olderThan, youngerThan } = search;
     const rows = await this.database.query<SummaryRow>(
       `SELECT ${SUMMARY}
        FROM (
@@ -84,12 +84,13 @@ export class OperatorQueries {
            AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
            AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
            AND ($9::bigint[] IS NULL OR id = ANY ($9)) AND ($10::text IS NULL OR route = $10)
+           AND ($11::boolean IS NULL OR (held_at IS NOT NULL) = $11)
          ORDER BY id
          LIMIT $8
        ) k
        LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
        ORDER BY k.id`,
-      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route],
+      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route, held],
     );
     return rows.map(summaryOf);
   }
@@ -125,7 +126,8 @@ export const SUMMARY = `
   ${milliseconds("nullif(k.reconcile_after, 'infinity')")} AS "reconcileAfter",
   ${milliseconds('k.resume_after')} AS "resumeAfter",
   ${milliseconds('k.created_at')} AS "createdAt", ${milliseconds('k.last_run_at')} AS "lastRunAt",
-  ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt"`;
+  ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt",
+  ${milliseconds('k.held_at')} AS "heldAt"`;
 
 export interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
   phase: string | null;
@@ -145,6 +147,7 @@ export function summaryOf<Row extends SummaryRow>(
     'lastRunAt',
     'completedAt',
     'expiresAt',
+    'heldAt',
   );
   // With a recorded answer nothing is in doubt, even if the outcome of a call could not be
   // recorded.

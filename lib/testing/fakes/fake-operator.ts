@@ -10,7 +10,7 @@ import type { Resolution } from '../../resolution/resolved-phase.js';
 
 /** A decision that the code under test has made. */
 export interface FakeDecision {
-  action: 'resolve' | 'resolveKey' | 'retry' | 'evict' | 'expire';
+  action: 'resolve' | 'resolveKey' | 'retry' | 'evict' | 'expire' | 'hold' | 'releaseHold';
   /** The effect key for `resolve`, the id of the key for the others. */
   about: string;
   resolution?: Resolution | KeyResolution;
@@ -65,6 +65,14 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
 
   override expire(id: string, by: By): Promise<Change> {
     return this.note({ action: 'expire', about: id, by }, super.expire(id, by));
+  }
+
+  override hold(id: string, by: By): Promise<Change> {
+    return this.note({ action: 'hold', about: id, by }, super.hold(id, by));
+  }
+
+  override releaseHold(id: string, by: By): Promise<Change> {
+    return this.note({ action: 'releaseHold', about: id, by }, super.releaseHold(id, by));
   }
 
   private async note(decision: FakeDecision, real: Promise<Change>): Promise<Change> {

@@ -7,6 +7,7 @@ import { renderProblem } from './answers/render-problem.js';
 import { unfinished } from './keys/refusal.js';
 import { AuditQueries } from './operator/audit-queries.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
+import { ExportQueries } from './operator/export-queries.js';
 import { HealthStore } from './operator/health-store.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { OperatorQueries } from './operator/operator-queries.js';
@@ -26,6 +27,7 @@ export const operatorProviders: Provider[] = [
   ResolutionQueries,
   AuditQueries,
   OperatorQueries,
+  ExportQueries,
   HealthStore,
   {
     provide: IdempotencyHealthIndicator,
@@ -39,6 +41,7 @@ export const operatorProviders: Provider[] = [
       store: ResolutionStore,
       seen: ResolutionQueries,
       queries: OperatorQueries,
+      exports: ExportQueries,
       maintenance: Maintenance,
       replays: ReplayCache,
       processes: ProcessReports,
@@ -48,6 +51,7 @@ export const operatorProviders: Provider[] = [
         store,
         seen,
         queries,
+        exports,
         maintenance,
         replays,
         processes,
@@ -57,6 +61,7 @@ export const operatorProviders: Provider[] = [
       ResolutionStore,
       ResolutionQueries,
       OperatorQueries,
+      ExportQueries,
       Maintenance,
       ReplayCache,
       ProcessReports,

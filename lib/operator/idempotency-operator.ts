@@ -11,6 +11,8 @@ import {
   type Refused,
 } from '../resolution/operator-result.js';
 import { answerFrom, type GivenAnswer } from '../answers/given-answer.js';
+import type { ExportQueries } from './export-queries.js';
+import { exportedLines } from './scope-export.js';
 import type { KeyPage, KeyQuery, KeyReport } from './key-report.js';
 import { isEffectKey, isId, searchOf } from './key-search.js';
 import type { OperatorQueries } from './operator-queries.js';
@@ -56,6 +58,7 @@ export class IdempotencyOperator {
     private readonly store: ResolutionStore,
     private readonly seen: ResolutionQueries,
     private readonly queries: OperatorQueries,
+    private readonly exports: ExportQueries,
     private readonly maintenance: Maintenance,
     private readonly replays: ReplayCache,
     private readonly processes: ProcessReports,
@@ -71,6 +74,20 @@ export class IdempotencyOperator {
   /** One key with its phases, its audit and its timeline. */
   async inspect(id: string): Promise<KeyReport | undefined> {
     return isId(id) ? this.queries.inspect(id) : undefined;
+  }
+
+  /**
+   * Everything that is stored of a scope (keys, phases, messages, audit) as JSON
+   * Lines, one text for each line. It is read page by page as it is consumed, so
+   * memory stays bounded: `Readable.from(operator.export(scope)).pipe(file)`.
+   */
+  export(scope: string): AsyncGenerator<string, void, undefined> {
+    if (typeof scope !== 'string') {
+      throw new TypeError(
+        `scope is of type ${typeof scope}. Use the text of a scope; a number stands for its decimal text.`,
+      );
+    }
+    return exportedLines(this.exports, scope);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
 import { publish } from '../telemetry/publish.js';
 import { errorCode, isSerializationConflict, isUnprepared } from './database-errors.js';
 import { databaseWords } from './database-words.js';
@@ -19,6 +19,15 @@ import { StoreUnavailableError } from './store-unavailable.error.js';
  * be recorded even while handlers hold every connection.
  */
 export type Lane = 'pool' | 'urgent' | 'reserved';
+
+/** A column of one of our tables. */
+export interface TableColumn {
+  name: string;
+  /** Its name in the entity. */
+  property: string;
+  /** As the entity gives it, such as `timestamptz`. */
+  type: string;
+}
 
 /** How long a busy pool usually takes to free a connection. */
 const URGENT_PATIENCE = 250;
@@ -46,14 +55,30 @@ export class Database {
    * decorator: a prefix or a naming strategy may have changed it.
    */
   table(given: string): string {
-    const schema = this.schema ?? (this.dataSource.options as { schema?: string }).schema;
-    const name = this.dataSource.entityMetadatas.find(
-      (entity) => entity.givenTableName === given && entity.schema === schema,
-    )?.tableName;
-    return [schema, name ?? given]
+    return [this.home, this.entity(given)?.tableName ?? given]
       .filter((part) => part !== undefined)
       .map((part) => `"${part.replaceAll('"', '""')}"`)
       .join('.');
+  }
+
+  /** The columns of the table of an entity, likewise. */
+  columns(given: string): TableColumn[] {
+    return this.entity(given)!.columns.map((column) => ({
+      name: column.databaseName,
+      property: column.propertyName,
+      type: String(column.type),
+    }));
+  }
+
+  private entity(given: string): EntityMetadata | undefined {
+    return this.dataSource.entityMetadatas.find(
+      (entity) => entity.givenTableName === given && entity.schema === this.home,
+    );
+  }
+
+  /** The schema of the tables, if it is named. */
+  private get home(): string | undefined {
+    return this.schema ?? (this.dataSource.options as { schema?: string }).schema;
   }
 
   /** Once per application. */

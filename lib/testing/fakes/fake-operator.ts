@@ -2,6 +2,7 @@ import type { Maintenance } from '../../background/maintenance.js';
 import type { ProcessReports } from '../../background/process-reports.js';
 import { NoReplayCache } from '../../keys/replay-cache.js';
 import { IdempotencyOperator, type KeyResolution } from '../../operator/idempotency-operator.js';
+import type { ExportQueries } from '../../operator/export-queries.js';
 import type { OperatorQueries } from '../../operator/operator-queries.js';
 import type { By, Change } from '../../resolution/operator-result.js';
 import type { ResolutionQueries } from '../../resolution/resolution-queries.js';
@@ -38,6 +39,7 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
         find: async () => ({ keys: [], next: undefined }),
         inspect: async () => undefined,
       } as unknown as OperatorQueries,
+      { async *pages() {} } as unknown as ExportQueries,
       { wake: () => undefined } as unknown as Maintenance,
       new NoReplayCache(),
       { jobs: async () => [] } as unknown as ProcessReports,

@@ -16,6 +16,7 @@ import { MessageQueries } from './operator/page/message-queries.js';
 import { OperatorPage } from './operator/page/operator-page.js';
 import { PageQueries } from './operator/page/page-queries.js';
 import { UnknownQueries } from './operator/page/unknown-queries.js';
+import { onlyShown } from './operator/page/page-access.js';
 import type { OperatorPageOptions } from './operator/page/page.options.js';
 import { Outbox } from './outbox/outbox.js';
 import { ResolutionQueries } from './resolution/resolution-queries.js';
@@ -31,9 +32,12 @@ export const operatorProviders: Provider[] = [
   HealthStore,
   {
     provide: IdempotencyHealthIndicator,
-    useFactory: (store: HealthStore, processes: ProcessReports) =>
-      new IdempotencyHealthIndicator(store, processes),
-    inject: [HealthStore, ProcessReports],
+    useFactory: (
+      store: HealthStore,
+      processes: ProcessReports,
+      { readOnly }: IdempotencySettings,
+    ) => new IdempotencyHealthIndicator(store, processes, readOnly),
+    inject: [HealthStore, ProcessReports, IdempotencySettings],
   },
   {
     provide: IdempotencyOperator,
@@ -56,6 +60,7 @@ export const operatorProviders: Provider[] = [
         replays,
         processes,
         renderProblem(unfinished(), settings),
+        settings.readOnly,
       ),
     inject: [
       ResolutionStore,
@@ -91,9 +96,11 @@ export function operatorPageProviders(options: OperatorPageOptions): Provider[] 
         audit: AuditQueries,
         jobs: JobReports,
         outbox: Outbox,
+        { readOnly }: IdempotencySettings,
       ) => {
         const queries = { counts, unknown, messages, audit };
-        return new OperatorPage(options, operator, queries, jobs, outbox);
+        const shown = readOnly ? onlyShown(options) : options;
+        return new OperatorPage(shown, operator, queries, jobs, outbox);
       },
       inject: [
         IdempotencyOperator,
@@ -103,6 +110,7 @@ export function operatorPageProviders(options: OperatorPageOptions): Provider[] 
         AuditQueries,
         JobReports,
         Outbox,
+        IdempotencySettings,
       ],
     },
   ];

@@ -101,7 +101,7 @@ export class KeyTransitions {
     const matching = `SELECT k.id FROM ${this.keys} k
          WHERE ${isKey('k')} AND k.owner = $4 AND k.attempt = $5
            AND extract(epoch FROM k.locked_until) = $6::numeric AND ${condition}`;
-    const [row] = await this.database.query<{ changed: boolean; matches: boolean }>(
+    const [row] = await this.database.for(seen).query<{ changed: boolean; matches: boolean }>(
       `WITH matching AS (${matching}), free AS (
          ${matching} FOR NO KEY UPDATE SKIP LOCKED
        ), changed AS (
@@ -117,7 +117,7 @@ export class KeyTransitions {
 
   /** Removes a finished key that is past its retention and not held, so that it can be used again. */
   async forget(name: KeyName): Promise<void> {
-    await this.database.query(
+    await this.database.for(name).query(
       `DELETE FROM ${this.keys} k
        WHERE ${isKey('k')} AND status = 'completed' AND expires_at <= now() AND held_at IS NULL AND ${BOUNDED_LOCK_WAIT}`,
       nameParameters(name),
@@ -130,7 +130,7 @@ export class KeyTransitions {
    * earlier attempts did begin. Also true if there is nothing left to release, as after a lost reply.
    */
   async giveBack(reservation: Omit<Lease, 'lease'>): Promise<void> {
-    await this.database.query(
+    await this.database.for(reservation).query(
       `WITH removed AS (
          DELETE FROM ${this.keys} k
          WHERE ${isKey('k')} AND owner = $4
@@ -149,7 +149,7 @@ export class KeyTransitions {
     attempt: Lease,
     { name, input, maxRunTime }: { name: string; input: string | undefined; maxRunTime: number },
   ): Promise<boolean> {
-    const rows = await this.database.query(
+    const rows = await this.database.for(attempt).query(
       `UPDATE ${this.keys} k
        SET status = 'pending', operation = $5, input = $6::json, lease_ms = $7, max_run_time_ms = $8,
            locked_until = now(), resume_after = now()

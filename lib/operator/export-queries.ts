@@ -29,10 +29,12 @@ export class ExportQueries {
     const columns = this.database.columns(section.table);
     let after: unknown[] | undefined;
     for (;;) {
-      const rows = await this.database.query<ExportedRow>(
-        this.statement(section, columns, after !== undefined),
-        [scope, ...(after ?? [])],
-      );
+      const rows = await this.database
+        .for({ scope })
+        .query<ExportedRow>(this.statement(section, columns, after !== undefined), [
+          scope,
+          ...(after ?? []),
+        ]);
       const last = rows.at(-1);
       if (!last) return;
       after = section.order.map((name) => last[propertyOf(columns, name)]);

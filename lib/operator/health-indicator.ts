@@ -57,6 +57,8 @@ export class IdempotencyHealthIndicator {
   constructor(
     private readonly store: HealthStore,
     private readonly processes: ProcessReports,
+    /** The process writes nothing, so a standby will do. */
+    private readonly readOnly = false,
   ) {}
 
   /**
@@ -91,7 +93,7 @@ export class IdempotencyHealthIndicator {
     try {
       const [store, jobs] = await Promise.all([this.store.look(), this.processes.jobs()]);
       if (store.missing.length > 0) return { down: TABLES_MISSING };
-      if (store.readOnly) return { down: 'The database accepts no writes.' };
+      if (store.readOnly && !this.readOnly) return { down: 'The database accepts no writes.' };
       const failing = jobs
         .filter(({ failures, process }) => failures > 0 && !process.gone)
         .map(({ name, failures, process: { own } }) => ({ name, failures, own }));
@@ -117,14 +119,14 @@ function healthOf(found: Found, thresholds: HealthThresholds): IdempotencyHealth
     status: reasons.length > 0 ? thresholds.degradedAs : 'up',
     degraded: reasons.length > 0,
     reasons,
-    unknown: found.unknown,
-    outboxLag: seconds(found.outboxLag),
-    expiredBacklog: seconds(found.expiredFor),
+    ...(found.unknown !== undefined && { unknown: found.unknown }),
+    ...(found.outboxLag !== undefined && { outboxLag: seconds(found.outboxLag) }),
+    ...(found.expiredFor !== undefined && { expiredBacklog: seconds(found.expiredFor) }),
   };
 }
 
 function reasonsOf(
-  { jobs, unknown, outboxLag, expiredFor }: Exclude<Found, { down: string }>,
+  { jobs, unknown = 0, outboxLag = 0, expiredFor = 0 }: Exclude<Found, { down: string }>,
   thresholds: HealthThresholds,
 ): string[] {
   const reasons = jobs

@@ -64,6 +64,8 @@ export class IdempotencyOperator {
     private readonly processes: ProcessReports,
     /** The answer to a request that nobody will finish. */
     private readonly unfinished: Answer,
+    /** The process only reads. */
+    private readonly readOnly = false,
   ) {}
 
   /** Keys by status, scope, key, effect key, id, route or age, oldest first, a page at a time. */
@@ -287,6 +289,12 @@ export class IdempotencyOperator {
   ): Promise<Change> {
     const actor = actorOf(by);
     if (!actor) return refuse('invalid', 'Say who decides this: the audit needs a name.');
+    if (this.readOnly) {
+      return refuse(
+        'read_only',
+        'This process only reads (readOnly: true). Decide in one that has the jobs, or serves requests.',
+      );
+    }
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const seen = await see();
       if (!seen) return refuse('not_found', missing);

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../postgres/database.js';
+import { Database, type Statements } from '../postgres/database.js';
 import { isKey, NAME, nameParameters } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
@@ -39,7 +39,7 @@ export class OperatorQueries {
       const limit = search.limit - found.length;
       found.push(...(await this.select(this.stretch, { ...search, after, limit })));
       if (found.length >= search.limit) return pageOf(found, search);
-      const end = await this.endOfStretch(after);
+      const end = await this.endOfStretch(after, search);
       if (end === undefined) return pageOf(found, search);
       after = end;
     }
@@ -73,7 +73,7 @@ export class OperatorQueries {
   private async select(from: string, search: KeySearch): Promise<KeySummary[]> {
     const { statuses, scope, key, effectKey, ids, route, held, after, limit } = search;
     const { olderThan, youngerThan } = search;
-    const rows = await this.database.query<SummaryRow>(
+    const rows = await this.statements(search).query<SummaryRow>(
       `SELECT ${SUMMARY}
        FROM (
          SELECT * FROM ${from} walked
@@ -95,13 +95,17 @@ export class OperatorQueries {
     return rows.map(summaryOf);
   }
 
+  private statements({ scope }: KeySearch): Statements {
+    return scope === null ? this.database : this.database.for({ scope });
+  }
+
   /** The next rows of the walk, behind the parameter $1. */
   private get stretch(): string {
     return `(SELECT * FROM ${this.keys} WHERE id > $1 ORDER BY id LIMIT ${WALK})`;
   }
 
-  private async endOfStretch(after: string): Promise<string | undefined> {
-    const [row] = await this.database.query<{ last: string; rows: number }>(
+  private async endOfStretch(after: string, search: KeySearch): Promise<string | undefined> {
+    const [row] = await this.statements(search).query<{ last: string; rows: number }>(
       `SELECT max(id) AS last, count(*)::int AS rows FROM ${this.stretch} k`,
       [after],
     );

@@ -86,11 +86,13 @@ export class PhaseStore {
    */
   async record(entries: readonly PhaseEntry[]): Promise<(RecordedEntry | undefined)[]> {
     const count = entries.length === 1 ? 'one' : 'many';
-    const rows = await this.database.query<RecordedRow>(
-      this.recordStatement[count],
-      parametersFor(count, entryParameters(entries)),
-      'urgent',
-    );
+    const rows = await this.database
+      .for(entries.map(({ attempt }) => attempt))
+      .query<RecordedRow>(
+        this.recordStatement[count],
+        parametersFor(count, entryParameters(entries)),
+        'urgent',
+      );
     const recorded = new Map(rows.map((row) => [nameOf(row), row]));
     // Of two attempts of one key, one has lost its lease.
     return entries.map(({ attempt }) => {
@@ -106,11 +108,13 @@ export class PhaseStore {
    * neither does. False: the lease is lost, and the transaction must roll back.
    */
   async recordIn(tx: EntityManager, ending: EndedPhase): Promise<boolean> {
-    const rows = await this.database.queryIn(
-      tx.queryRunner!,
-      this.recordInStatement,
-      parametersFor('one', entryParameters([ending])),
-    );
+    const rows = await this.database
+      .for(ending.attempt)
+      .queryIn(
+        tx.queryRunner!,
+        this.recordInStatement,
+        parametersFor('one', entryParameters([ending])),
+      );
     return rows.length === 1;
   }
 
@@ -126,7 +130,7 @@ export class PhaseStore {
     outcome: OperationOutcome,
     unrecorded: UnrecordedOutcome | undefined,
   ): Promise<boolean> {
-    const rows = await this.database.query(
+    const rows = await this.database.for(attempt).query(
       `WITH fence AS (
          UPDATE ${this.keys} k
          SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
@@ -163,11 +167,13 @@ export class PhaseStore {
    * committing.
    */
   async endOf(attempt: Attempt, name: string): Promise<{ result: string | undefined } | undefined> {
-    await this.database.query(
-      `SELECT FROM ${this.keys} k WHERE ${isKey('k')} FOR NO KEY UPDATE`,
-      nameParameters(attempt),
-    );
-    const [row] = await this.database.query<{ result: string | null }>(
+    await this.database
+      .for(attempt)
+      .query(
+        `SELECT FROM ${this.keys} k WHERE ${isKey('k')} FOR NO KEY UPDATE`,
+        nameParameters(attempt),
+      );
+    const [row] = await this.database.for(attempt).query<{ result: string | null }>(
       `SELECT result::text AS "result" FROM ${this.phases} p
        WHERE ${isKey('p')} AND name = $4 AND attempt = $5 AND state NOT IN ('intended', 'reconciled')`,
       [...nameParameters(attempt), name, attempt.number],

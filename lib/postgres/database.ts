@@ -2,6 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
+import { SCOPES_SETTING } from '../../migrations/row-level-security.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import { publish } from '../telemetry/publish.js';
 import { errorCode, isSerializationConflict, isUnprepared } from './database-errors.js';
 import { databaseWords } from './database-words.js';
@@ -20,6 +22,26 @@ import { StoreUnavailableError } from './store-unavailable.error.js';
  */
 export type Lane = 'pool' | 'urgent' | 'reserved';
 
+/** Runs statements. */
+export type Statements = Pick<Database, 'query' | 'queryIn'>;
+
+/** Something that belongs to a scope. */
+interface OfScope {
+  scope: string;
+}
+
+/** The scopes that the rest of a transaction is for. */
+const SET_SCOPES = `SELECT set_config('${SCOPES_SETTING}', $1::text[]::text, true)`;
+
+const NONE: readonly never[] = [];
+
+function notForAllScopes(): Error {
+  return new IdempotencyConfigurationError(
+    'rowLevelSecurity: the role of this process sees one scope at a time, and this would be for all of them. ' +
+      'Use the operator, the jobs and the dead letters in a process whose role is the worker or the operator of idempotencyGrants().',
+  );
+}
+
 /** A column of one of our tables. */
 export interface TableColumn {
   name: string;
@@ -36,6 +58,8 @@ const URGENT_PATIENCE = 250;
 export class Database {
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
+  /** The role sees the rows of the scopes that a statement is for, and no others. */
+  private separated = false;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -81,6 +105,42 @@ export class Database {
     return this.schema ?? (this.dataSource.options as { schema?: string }).schema;
   }
 
+  /**
+   * From now on every statement says which scopes it is for, because the role of
+   * this process sees no others (row-level security).
+   */
+  separateScopes(): void {
+    this.separated = true;
+  }
+
+  get separatesScopes(): boolean {
+    return this.separated;
+  }
+
+  /**
+   * Statements for these scopes; none of them for a table without scopes. Without
+   * row-level security all statements are the same.
+   */
+  for(names: OfScope | readonly OfScope[] = NONE, others: readonly OfScope[] = NONE): Statements {
+    if (!this.separated) return this;
+    const scopes = [...new Set([names, others].flat().map(({ scope }) => scope))];
+    return {
+      query: (statement, parameters, lane = 'pool') =>
+        this.within(statement, parameters, lane, scopes),
+      queryIn: async (runner, statement, parameters) => {
+        await this.enter(runner, scopes);
+        return this.sendIn(runner, statement, parameters);
+      },
+    };
+  }
+
+  /** The rest of a transaction of the application is for these scopes. */
+  async enter(runner: QueryRunner, scopes: readonly string[]): Promise<void> {
+    if (!this.separated) return;
+    const client = (await runner.connect()) as ClientBase;
+    await this.execute(client, runner, SET_SCOPES, [scopes]);
+  }
+
   /** Once per application. */
   open(): void {
     this.poolWatch.install();
@@ -92,8 +152,8 @@ export class Database {
   }
 
   /**
-   * A single statement in its own transaction. Safe behind a transaction-pooling
-   * proxy: it does not depend on session state.
+   * A single statement in its own transaction, for all scopes. Safe behind a
+   * transaction-pooling proxy: it does not depend on session state.
    *
    * After `timeout` nobody waits for it any more, and it is cancelled on the
    * server: otherwise it would occupy its connection, and others would queue
@@ -104,8 +164,18 @@ export class Database {
     parameters: unknown[],
     lane: Lane = 'pool',
   ): Promise<Row[]> {
+    if (this.separated) return Promise.reject(notForAllScopes());
+    return this.within(statement, parameters, lane, NONE);
+  }
+
+  private within<Row>(
+    statement: string | PreparedStatement,
+    parameters: unknown[],
+    lane: Lane,
+    scopes: readonly string[],
+  ): Promise<Row[]> {
     const progress = new Progress();
-    const work = this.run<Row>(statement, parameters, lane, progress);
+    const work = this.run<Row>(statement, parameters, lane, scopes, progress);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         progress.giveUp();
@@ -133,6 +203,7 @@ export class Database {
     statement: string | PreparedStatement,
     parameters: unknown[],
     lane: Lane,
+    scopes: readonly string[],
     progress: Progress,
   ): Promise<Row[]> {
     let connection: Connection | undefined;
@@ -143,10 +214,16 @@ export class Database {
       if (progress.givenUp) return [];
       const { client, runner } = connection;
       progress.client = client;
-      return await persist(() => this.send<Row>(client, runner, statement, parameters), {
-        within: this.timeout,
-        again: (error) => isSerializationConflict(error) && !progress.givenUp,
-      });
+      const send = () => this.send<Row>(client, runner, statement, parameters);
+      return await persist(
+        scopes.length === 0 ? send : () => this.inTransaction(connection!, scopes, progress, send),
+        {
+          within: this.timeout,
+          again: (error) =>
+            !progress.givenUp &&
+            (isSerializationConflict(error) || (scopes.length > 0 && isUnprepared(error))),
+        },
+      );
     } catch (cause) {
       if (!progress.givenUp) {
         publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
@@ -202,7 +279,40 @@ export class Database {
    * prepared, the transaction has to be repeated; from then on it is sent
    * unprepared.
    */
-  async queryIn<Row>(
+  queryIn<Row>(
+    runner: QueryRunner,
+    statement: PreparedStatement,
+    parameters: unknown[],
+  ): Promise<Row[]> {
+    return this.separated
+      ? Promise.reject(notForAllScopes())
+      : this.sendIn(runner, statement, parameters);
+  }
+
+  /**
+   * A statement that is for some scopes. The setting ends with its transaction,
+   * so no other user of the connection can meet it.
+   */
+  private async inTransaction<Row>(
+    { client, runner }: Connection,
+    scopes: readonly string[],
+    progress: Progress,
+    send: () => Promise<Row[]>,
+  ): Promise<Row[]> {
+    await this.execute(client, runner, 'BEGIN', []);
+    try {
+      await this.execute(client, runner, SET_SCOPES, [scopes]);
+      const rows = progress.givenUp ? [] : await send();
+      await this.execute(client, runner, 'COMMIT', []);
+      return rows;
+    } catch (error) {
+      // If this fails too, the connection is broken, and the pool drops it.
+      await client.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    }
+  }
+
+  private async sendIn<Row>(
     runner: QueryRunner,
     statement: PreparedStatement,
     parameters: unknown[],
@@ -231,6 +341,8 @@ export class Database {
     } catch (error) {
       if (!isUnprepared(error)) throw error;
       this.stopPreparing(error);
+      // Its transaction has failed with it, and is repeated.
+      if (this.separated) throw error;
       return this.execute(client, runner, text, parameters);
     }
   }

@@ -54,6 +54,8 @@ export type Refusal =
   | 'no_operation'
   /** There is no recorded foreign call to ask about. */
   | 'nothing_to_ask'
+  /** This process only reads. */
+  | 'read_only'
   /** Somebody holds the key: it may not go. */
   | 'held'
   /** Nobody holds the key. */

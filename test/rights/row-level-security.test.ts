@@ -226,7 +226,7 @@ describe('An application that expects another row-level security', () => {
     bootFailure({
       database,
       dataSource: role === 'owner' ? {} : database.as(role),
-      idempotency: { scope: tenantOf, ...idempotency },
+      idempotency: { scope: tenantOf, storeTimeout: '3s', ...idempotency },
       ...(idempotency.maintenance === false && {
         controllers: [ShopController],
         providers: [Orders],

@@ -72,7 +72,7 @@ export class ShopController {
   }
 
   @Post('plain')
-  @Idempotent({ lease: 300, onInProgress: 'wait', onAbandoned: 'resume' })
+  @Idempotent({ lease: '3s', onInProgress: 'wait', onAbandoned: 'resume' })
   async plain(@Body() body: { wait?: boolean; fail?: boolean } = {}) {
     if (body.wait) await shop.gate.pass();
     if (body.fail) throw new Error('a bug');

@@ -22,14 +22,11 @@ export type Purpose =
 
 type TableRights = Partial<Record<TableName, readonly Right[]>>;
 
-/**
- * The rights that the statements of each purpose need. Phases that go with their
- * key need none: PostgreSQL removes them with the rights of the table's owner.
- */
+/** The rights that the statements of each purpose need. */
 export const RIGHTS: Record<Purpose, TableRights> = {
   requests: {
     idempotency_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
-    idempotency_phases: ['SELECT', 'INSERT', 'UPDATE'],
+    idempotency_phases: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
     idempotency_outbox: ['INSERT'],
   },
   reports: { idempotency_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] },

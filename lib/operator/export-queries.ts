@@ -5,7 +5,7 @@ import { milliseconds } from '../postgres/times.js';
 /** What an export consists of: the type of its lines, the table, and the order of its rows. */
 export const SECTIONS = [
   { type: 'key', table: 'idempotency_keys', order: ['endpoint', 'key'] },
-  { type: 'phase', table: 'idempotency_phases', order: ['endpoint', 'key', 'name'] },
+  { type: 'phase', table: 'idempotency_phases', order: ['key_id', 'name'] },
   { type: 'message', table: 'idempotency_outbox', order: ['id'] },
   { type: 'audit', table: 'idempotency_audit', order: ['id'] },
 ] as const;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { ClientBase } from 'pg';
+import type { ClientBase, QueryResult } from 'pg';
 import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
 import { SCOPES_SETTING } from '../../migrations/row-level-security.js';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
@@ -11,6 +11,7 @@ import { persist } from './retries.js';
 import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
+import type { DriverStatement } from './same-trip.js';
 import { endStatement } from './statement-cancellation.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
 
@@ -23,7 +24,7 @@ import { StoreUnavailableError } from './store-unavailable.error.js';
 export type Lane = 'pool' | 'urgent' | 'reserved';
 
 /** Runs statements. */
-export type Statements = Pick<Database, 'query' | 'queryIn'>;
+export type Statements = Pick<Database, 'query'>;
 
 /** Something that belongs to a scope. */
 interface OfScope {
@@ -127,10 +128,6 @@ export class Database {
     return {
       query: (statement, parameters, lane = 'pool') =>
         this.within(statement, parameters, lane, scopes),
-      queryIn: async (runner, statement, parameters) => {
-        await this.enter(runner, scopes);
-        return this.sendIn(runner, statement, parameters);
-      },
     };
   }
 
@@ -138,7 +135,7 @@ export class Database {
   async enter(runner: QueryRunner, scopes: readonly string[]): Promise<void> {
     if (!this.separated) return;
     const client = (await runner.connect()) as ClientBase;
-    await this.execute(client, runner, SET_SCOPES, [scopes]);
+    await this.execute(client, runner, { text: SET_SCOPES, values: [scopes] });
   }
 
   /** Once per application. */
@@ -279,14 +276,20 @@ export class Database {
    * prepared, the transaction has to be repeated; from then on it is sent
    * unprepared.
    */
-  queryIn<Row>(
+  async queryIn<Result = QueryResult>(
     runner: QueryRunner,
     statement: PreparedStatement,
-    parameters: unknown[],
-  ): Promise<Row[]> {
-    return this.separated
-      ? Promise.reject(notForAllScopes())
-      : this.sendIn(runner, statement, parameters);
+    values: unknown[],
+    send: Send<Result> = sendPlainly as Send<Result>,
+  ): Promise<Result> {
+    const client = (await runner.connect()) as ClientBase;
+    const name = this.prepares ? statement.nextName() : undefined;
+    try {
+      return await this.execute(client, runner, { name, text: statement.text, values }, send);
+    } catch (error) {
+      if (isUnprepared(error)) this.stopPreparing(error);
+      throw error;
+    }
   }
 
   /**
@@ -299,11 +302,11 @@ export class Database {
     progress: Progress,
     send: () => Promise<Row[]>,
   ): Promise<Row[]> {
-    await this.execute(client, runner, 'BEGIN', []);
+    await this.execute(client, runner, { text: 'BEGIN', values: [] });
     try {
-      await this.execute(client, runner, SET_SCOPES, [scopes]);
+      await this.execute(client, runner, { text: SET_SCOPES, values: [scopes] });
       const rows = progress.givenUp ? [] : await send();
-      await this.execute(client, runner, 'COMMIT', []);
+      await this.execute(client, runner, { text: 'COMMIT', values: [] });
       return rows;
     } catch (error) {
       // If this fails too, the connection is broken, and the pool drops it.
@@ -312,38 +315,23 @@ export class Database {
     }
   }
 
-  private async sendIn<Row>(
-    runner: QueryRunner,
-    statement: PreparedStatement,
-    parameters: unknown[],
-  ): Promise<Row[]> {
-    const client = (await runner.connect()) as ClientBase;
-    if (!this.prepares) return this.execute(client, runner, statement.text, parameters);
-    try {
-      return await this.execute(client, runner, statement.text, parameters, statement.nextName());
-    } catch (error) {
-      if (isUnprepared(error)) this.stopPreparing(error);
-      throw error;
-    }
-  }
-
   private async send<Row>(
     client: ClientBase,
     runner: QueryRunner | undefined,
     statement: string | PreparedStatement,
-    parameters: unknown[],
+    values: unknown[],
   ): Promise<Row[]> {
-    if (typeof statement === 'string') return this.execute(client, runner, statement, parameters);
-    const { text } = statement;
-    if (!this.prepares) return this.execute(client, runner, text, parameters);
+    const prepared = typeof statement === 'string' ? undefined : statement;
+    const text = prepared ? prepared.text : (statement as string);
+    const name = this.prepares ? prepared?.nextName() : undefined;
     try {
-      return await this.execute(client, runner, text, parameters, statement.nextName());
+      return (await this.execute(client, runner, { name, text, values })).rows as Row[];
     } catch (error) {
-      if (!isUnprepared(error)) throw error;
+      if (name === undefined || !isUnprepared(error)) throw error;
       this.stopPreparing(error);
       // Its transaction has failed with it, and is repeated.
       if (this.separated) throw error;
-      return this.execute(client, runner, text, parameters);
+      return (await this.execute(client, runner, { text, values })).rows as Row[];
     }
   }
 
@@ -359,24 +347,28 @@ export class Database {
    * TypeORM cannot name a statement, so it is sent through the driver, and
    * reported to TypeORM's logger.
    */
-  private async execute<Row>(
+  private async execute<Result = QueryResult>(
     client: ClientBase,
     runner: QueryRunner | undefined,
-    text: string,
-    values: unknown[],
-    name?: string,
-  ): Promise<Row[]> {
+    statement: DriverStatement,
+    send: Send<Result> = sendPlainly as Send<Result>,
+  ): Promise<Result> {
     const { logger } = this.dataSource;
+    const { text, values } = statement;
     logger.logQuery(text, values, runner);
     try {
-      const query = name === undefined ? { text, values } : { name, text, values };
-      return (await client.query(query)).rows as Row[];
+      return await send(client, statement);
     } catch (error) {
       logger.logQueryError(error as Error, text, values, runner);
       throw error;
     }
   }
 }
+
+/** Sends a statement through the driver. */
+type Send<Result> = (client: ClientBase, statement: DriverStatement) => Promise<Result>;
+
+const sendPlainly: Send<QueryResult> = (client, statement) => client.query(statement);
 
 /** The progress of a statement, and whether anybody still waits for it. */
 class Progress {

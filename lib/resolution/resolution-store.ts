@@ -41,6 +41,9 @@ const FENCE = `${AS_SEEN} AND (k.status <> 'in_progress' OR k.locked_until <= no
 /** A key that somebody holds may not go, not even if the hold came a moment ago. */
 const MAY_GO = `${FENCE} AND k.held_at IS NULL`;
 
+/** Phases of the key that was changed. */
+const OF_CHANGED = 'p.scope = $1 AND p.key_id IN (SELECT id FROM changed)';
+
 /** The parameters of the fence and of the audit come before it. */
 const FIRST_PARAMETER = 14;
 
@@ -81,7 +84,7 @@ export class ResolutionStore {
       `, resolved_phase AS (
          UPDATE ${this.phases} p
          SET state = ${state}, result = ${result}::json, finished_at = statement_timestamp()
-         WHERE ${isKey('p')} AND EXISTS (SELECT FROM changed) AND p.name = ${name} AND p.state = ${from}
+         WHERE ${OF_CHANGED} AND p.name = ${name} AND p.state = ${from}
        )`,
     );
   }
@@ -133,6 +136,8 @@ export class ResolutionStore {
       seen,
       { ...actor, action: 'evict', after: null },
       `DELETE FROM ${this.keys} k WHERE ${MAY_GO}`,
+      [],
+      this.forgetPhases,
     );
   }
 
@@ -142,7 +147,7 @@ export class ResolutionStore {
       { ...actor, action: 'expire', after: stateAfter(seen, 'expired', null) },
       `UPDATE ${this.keys} k SET ${TOMBSTONE} WHERE ${MAY_GO}`,
       [],
-      `, forgotten AS (DELETE FROM ${this.phases} p WHERE ${isKey('p')} AND EXISTS (SELECT FROM changed))`,
+      this.forgetPhases,
     );
   }
 
@@ -173,6 +178,10 @@ export class ResolutionStore {
       { ...actor, action: 'release_hold', after },
       `UPDATE ${this.keys} k SET held_at = NULL WHERE ${AS_SEEN} AND k.held_at IS NOT NULL`,
     );
+  }
+
+  private get forgetPhases(): string {
+    return `, forgotten AS (DELETE FROM ${this.phases} p WHERE ${OF_CHANGED})`;
   }
 
   /** Undefined: the key has changed since it was seen, and nothing was written. */

@@ -121,7 +121,6 @@ describe("The application's role", () => {
         'application',
         'SELECT payload FROM idempotency_outbox',
         'DELETE FROM idempotency_outbox',
-        'DELETE FROM idempotency_phases',
         'UPDATE idempotency_audit SET who = who',
         'DELETE FROM idempotency_audit',
         'SELECT FROM idempotency_jobs',

@@ -126,8 +126,7 @@ export class Database {
     if (!this.separated) return this;
     const scopes = [...new Set([names, others].flat().map(({ scope }) => scope))];
     return {
-      query: (statement, parameters, lane = 'pool') =>
-        this.within(statement, parameters, lane, scopes),
+      query: (statement, parameters, lane) => this.within(scopes, statement, parameters, lane),
     };
   }
 
@@ -162,14 +161,14 @@ export class Database {
     lane: Lane = 'pool',
   ): Promise<Row[]> {
     if (this.separated) return Promise.reject(notForAllScopes());
-    return this.within(statement, parameters, lane, NONE);
+    return this.within(NONE, statement, parameters, lane);
   }
 
   private within<Row>(
+    scopes: readonly string[],
     statement: string | PreparedStatement,
     parameters: unknown[],
-    lane: Lane,
-    scopes: readonly string[],
+    lane: Lane = 'pool',
   ): Promise<Row[]> {
     const progress = new Progress();
     const work = this.run<Row>(statement, parameters, lane, scopes, progress);

@@ -39,16 +39,23 @@ async function orderInDoubt(app: IdempotentApp, key: string): Promise<Record<str
   shop.charge = () => ({ id: 'ch_1' });
   shop.found = { outcome: 'executed', result: { id: 'found' } };
   const [phase] = await database.query(
-    `SELECT effect_key FROM idempotency_phases WHERE key = $1 AND name = 'charged'`,
+    `SELECT p.effect_key FROM idempotency_phases p JOIN idempotency_keys k ON k.id = p.key_id
+     WHERE k.key = $1 AND p.name = 'charged'`,
     [key],
   );
   return { ...(await keyRow(database, key)), ...phase };
 }
 
-async function refused(role: RoleName, ...statements: string[]): Promise<void> {
+/** Those of these statements that the role may run. */
+async function allowed(role: RoleName, ...statements: string[]): Promise<string[]> {
+  const run: string[] = [];
   for (const sql of statements) {
-    await expect(database.ask(role, sql)).rejects.toThrow('permission denied');
+    await database.ask(role, sql).then(
+      () => run.push(sql),
+      (error: { code?: string }) => error.code !== '42501' && run.push(sql),
+    );
   }
+  return run;
 }
 
 describe("The application's role", () => {
@@ -117,18 +124,18 @@ describe("The application's role", () => {
     });
 
     it('may not read messages, change the audit, or do the work of the jobs', async () => {
-      await refused(
-        'application',
-        'SELECT payload FROM idempotency_outbox',
-        'DELETE FROM idempotency_outbox',
-        'UPDATE idempotency_audit SET who = who',
-        'DELETE FROM idempotency_audit',
-        'SELECT FROM idempotency_jobs',
-        'TRUNCATE idempotency_keys',
-        'DROP TABLE idempotency_keys',
-      ).catch((error: Error) => {
-        if (!error.message.includes('must be owner')) throw error;
-      });
+      expect(
+        await allowed(
+          'application',
+          'SELECT payload FROM idempotency_outbox',
+          'DELETE FROM idempotency_outbox',
+          'UPDATE idempotency_audit SET who = who',
+          'DELETE FROM idempotency_audit',
+          'SELECT FROM idempotency_jobs',
+          'TRUNCATE idempotency_keys',
+          'DROP TABLE idempotency_keys',
+        ),
+      ).toEqual([]);
     });
   });
 });
@@ -162,12 +169,14 @@ describe("The worker's role", () => {
       });
 
       it('boots without the right to reserve keys', async () => {
-        await refused(
-          'worker',
-          `INSERT INTO idempotency_keys (scope, key) VALUES ('a', 'b')`,
-          'UPDATE idempotency_audit SET who = who',
-          'DELETE FROM idempotency_audit',
-        );
+        expect(
+          await allowed(
+            'worker',
+            `INSERT INTO idempotency_keys (scope, key) VALUES ('a', 'b')`,
+            'UPDATE idempotency_audit SET who = who',
+            'DELETE FROM idempotency_audit',
+          ),
+        ).toEqual([]);
       });
 
       it('completes, sweeps, reconciles, delivers and reaps', async () => {
@@ -278,14 +287,16 @@ describe("The operator's role", () => {
       });
 
       it('may not write anywhere', async () => {
-        await refused(
-          'operator',
-          'UPDATE idempotency_keys SET status = status',
-          'DELETE FROM idempotency_keys',
-          'INSERT INTO idempotency_processes (id) VALUES (gen_random_uuid())',
-          'DELETE FROM idempotency_outbox',
-          'DELETE FROM idempotency_audit',
-        );
+        expect(
+          await allowed(
+            'operator',
+            'UPDATE idempotency_keys SET status = status',
+            'DELETE FROM idempotency_keys',
+            'INSERT INTO idempotency_processes (id) VALUES (gen_random_uuid())',
+            'DELETE FROM idempotency_outbox',
+            'DELETE FROM idempotency_audit',
+          ),
+        ).toEqual([]);
       });
     },
     ['express'],

@@ -157,6 +157,24 @@ export interface IdempotencyModuleOptions extends Omit<IdempotencyPolicy, 'settl
 
   /** How the messages of the outbox are delivered, and where to. */
   outbox?: OutboxOptions;
+
+  /**
+   * This process only reads: the operator finds, inspects and exports, and the
+   * operator page shows, but nothing is decided, no job runs and no request with a
+   * key is served. It needs the right to SELECT and nothing else, and may use a
+   * standby.
+   * @default false
+   */
+  readOnly?: boolean;
+
+  /**
+   * Each statement of a request sees the rows of its own scope and no others, by
+   * policies of the database that `idempotencyGrants({ rowLevelSecurity: true })`
+   * makes: even one that forgot its WHERE. It costs each statement three more round
+   * trips, and statements are not shared (`batching`).
+   * @default false
+   */
+  rowLevelSecurity?: boolean;
 }
 
 /** Options that must be known before the factory runs, so they stand beside `useFactory`. */

@@ -56,6 +56,8 @@ export class IdempotencySettings {
   readonly guard: UsageGuard;
   readonly maintenance: MaintenanceSettings;
   readonly outbox: OutboxSettings;
+  readonly readOnly: boolean;
+  readonly rowLevelSecurity: boolean;
   /** The part of the options that routes may override. */
   readonly policy: IdempotencyPolicy;
 
@@ -73,7 +75,9 @@ export class IdempotencySettings {
       storeTimeout = '5s',
       shutdownTimeout = '10s',
       preparedStatements = true,
-      batching = true,
+      readOnly = false,
+      rowLevelSecurity = false,
+      batching = !rowLevelSecurity,
       replayCache = {},
       limits,
       circuitBreaker = {},
@@ -156,12 +160,26 @@ export class IdempotencySettings {
       );
     }
     this.preparedStatements = preparedStatements;
-    if (typeof batching !== 'boolean') {
+    for (const [name, value] of Object.entries({ batching, readOnly, rowLevelSecurity })) {
+      if (typeof value !== 'boolean') {
+        throw new IdempotencyConfigurationError(
+          `${WHERE}: ${name} is ${inspect(value)}. Use true or false.`,
+        );
+      }
+    }
+    if (batching && rowLevelSecurity) {
       throw new IdempotencyConfigurationError(
-        `${WHERE}: batching is ${inspect(batching)}. Use true or false.`,
+        `${WHERE}: batching lets requests of several scopes share a statement, and rowLevelSecurity lets a statement see one of them. Remove one of the two.`,
+      );
+    }
+    if (readOnly && maintenance) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: readOnly: true, and maintenance asks for jobs, which write. Remove one of the two.`,
       );
     }
     this.batching = batching;
+    this.readOnly = readOnly;
+    this.rowLevelSecurity = rowLevelSecurity;
     this.replayCache = resolveReplayCache(replayCache);
     this.limits = resolveLimitsOption(WHERE, limits);
     this.circuitBreaker = resolveCircuitBreaker(circuitBreaker, this.storeTimeout);
@@ -174,7 +192,7 @@ export class IdempotencySettings {
     this.policy = policy;
     // Mistakes in the module's own policy are errors even if no route uses it.
     const { lease } = resolvePolicy(dialect, [policy], WHERE);
-    this.maintenance = resolveMaintenance(WHERE, maintenance, lease);
+    this.maintenance = resolveMaintenance(WHERE, readOnly ? false : maintenance, lease);
     this.outbox = resolveOutbox(WHERE, outbox);
     checkLease(WHERE, 'lease', lease, this.storeTimeout);
     checkLease(WHERE, 'outbox.lease', this.outbox.lease, this.storeTimeout);

@@ -26,6 +26,8 @@ export const OPTION_NAMES = {
   foreignCalls: true,
   maintenance: true,
   outbox: true,
+  readOnly: true,
+  rowLevelSecurity: true,
   specification: true,
 } satisfies Names<IdempotencyModuleOptions>;
 

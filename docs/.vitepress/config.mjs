@@ -73,6 +73,7 @@ export default defineConfig({
           item('Messages', 'guides/messages'),
           item('Cron jobs and queues', 'guides/calls'),
           item('A worker process', 'guides/worker-process'),
+          item('Least privilege', 'guides/least-privilege'),
           item('Operator page', 'guides/operator-page'),
           item('Health', 'guides/health'),
           item('Failover', 'guides/failover'),
@@ -119,6 +120,7 @@ export default defineConfig({
         text: 'Running it',
         items: [
           item('Guarantees', 'guarantees'),
+          item('Security', 'security'),
           item('Operations', 'operations'),
           item('Performance', 'performance'),
           { text: 'How it is measured', link: '/bench/README' },

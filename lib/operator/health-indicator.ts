@@ -59,6 +59,8 @@ export class IdempotencyHealthIndicator {
     private readonly store: HealthStore,
     private readonly processes: ProcessReports,
     private readonly breaker: StoreBreaker,
+    /** The process writes nothing, so a standby will do. */
+    private readonly readOnly = false,
   ) {}
 
   /**
@@ -95,7 +97,7 @@ export class IdempotencyHealthIndicator {
       // While requests are refused at once, so are probes; one at a time finds out whether that is over.
       const [store, jobs] = await this.breaker.guard(read);
       if (store.missing.length > 0) return { down: TABLES_MISSING };
-      if (store.readOnly) return { down: 'The database accepts no writes.' };
+      if (store.readOnly && !this.readOnly) return { down: 'The database accepts no writes.' };
       const failing = jobs
         .filter(({ failures, process }) => failures > 0 && !process.gone)
         .map(({ name, failures, process: { own } }) => ({ name, failures, own }));
@@ -125,14 +127,14 @@ function healthOf(found: Found, thresholds: HealthThresholds): IdempotencyHealth
     status: reasons.length > 0 ? thresholds.degradedAs : 'up',
     degraded: reasons.length > 0,
     reasons,
-    unknown: found.unknown,
-    outboxLag: seconds(found.outboxLag),
-    expiredBacklog: seconds(found.expiredFor),
+    ...(found.unknown !== undefined && { unknown: found.unknown }),
+    ...(found.outboxLag !== undefined && { outboxLag: seconds(found.outboxLag) }),
+    ...(found.expiredFor !== undefined && { expiredBacklog: seconds(found.expiredFor) }),
   };
 }
 
 function reasonsOf(
-  { jobs, unknown, outboxLag, expiredFor }: Exclude<Found, { down: string }>,
+  { jobs, unknown = 0, outboxLag = 0, expiredFor = 0 }: Exclude<Found, { down: string }>,
   thresholds: HealthThresholds,
 ): string[] {
   const reasons = jobs

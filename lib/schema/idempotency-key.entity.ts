@@ -157,4 +157,8 @@ export class IdempotencyKey {
   /** Null is for ever. */
   @Column('timestamptz', { name: 'expires_at', nullable: true })
   expiresAt!: Date | null;
+
+  /** Since when an operator holds it: it is kept, whatever its retention. Null: nobody does. */
+  @Column('timestamptz', { name: 'held_at', nullable: true })
+  heldAt!: Date | null;
 }

@@ -86,7 +86,7 @@ export interface IdempotencyEvents {
   phase_in_doubt: OfPhase & { repeatable: boolean };
   /** Somebody resolved something in doubt. `who` is the name in the audit. */
   resolved: OfKey & { action: string; who: string; phase: string | undefined; status: string };
-  /** An operator decided something else about a key: `retry`, `evict` or `expire`. */
+  /** An operator decided something else about a key: `retry`, `evict`, `expire`, `hold` or `release_hold`. */
   decided: OfKey & { action: string; who: string };
   /** A reconciler was asked and did not know the outcome. `leftToPeople`: it is not asked again. */
   reconciliation_failed: OfKey & { phase: string | undefined; leftToPeople: boolean };

@@ -20,6 +20,7 @@ const LAST = new PreparedStatement(
 
 /** A transaction ends with the word "last", if it is to end at all. */
 const last = (commits = true) => ({
+  scope: '',
   statement: LAST,
   parameters: ['last', commits],
   failure: (error: unknown) => new Error('not committed', { cause: error }),

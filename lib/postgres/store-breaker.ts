@@ -16,6 +16,12 @@ export interface BreakerSettings {
   probePatience: number;
 }
 
+/**
+ * A database that is back answers a probe within this time. Requests that come beside the probe
+ * wait for it, or the first burst after an outage would be refused.
+ */
+const PROBE_GRACE = 250;
+
 /** Stands in front of the database, for those who need not ask it while it is down. */
 export interface StoreBreaker {
   /** Requests are refused at once. */
@@ -52,7 +58,8 @@ export class CircuitBreaker implements StoreBreaker {
   private failingSince = 0;
   private answeredAt = 0;
   private openedAt: number | undefined;
-  private probe: { since: number } | undefined;
+  /** `result` resolves when it is over, and after the grace at the latest. */
+  private probe: { since: number; result: Promise<void> } | undefined;
 
   constructor(private readonly settings: BreakerSettings) {}
 
@@ -67,14 +74,21 @@ export class CircuitBreaker implements StoreBreaker {
   private async tryOne<T>(work: () => Promise<T>): Promise<T> {
     const now = performance.now();
     if (this.probe && now - this.probe.since < this.settings.probePatience) {
+      await this.probe.result;
+      if (!this.isOpen) return work();
       throw new StoreUnavailableError(
         `The database has not answered for ${seconds(now - this.failingSince)} s, so it was not asked.`,
       );
     }
-    const probe = (this.probe = { since: now });
+    let over = (): void => undefined;
+    const result = new Promise<void>((resolve) => (over = resolve));
+    const probe = (this.probe = { since: now, result });
+    const timer = setTimeout(over, PROBE_GRACE).unref();
     try {
       return await work();
     } finally {
+      clearTimeout(timer);
+      over();
       if (this.probe === probe) this.probe = undefined;
     }
   }

@@ -65,7 +65,7 @@ export class KeyTransitions {
    */
   async confirm(reservation: Lease): Promise<boolean> {
     const { owner, lease } = reservation;
-    const rows = await this.database.query(
+    const rows = await this.database.for(reservation).query(
       `UPDATE ${this.keys} k SET locked_until = now() + $5::float8 * interval '1 millisecond'
        WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress' AND ${BOUNDED_LOCK_WAIT}
        RETURNING id`,

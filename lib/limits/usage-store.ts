@@ -24,10 +24,9 @@ export class UsageStore {
   }
 
   async look(scope: string, limits: ResolvedLimits): Promise<Usage> {
-    const [usage] = await this.database.query<Usage>(
-      this.statement,
-      usageParameters(scope, limits),
-    );
+    const [usage] = await this.database
+      .for({ scope })
+      .query<Usage>(this.statement, usageParameters(scope, limits));
     return usage!;
   }
 }

@@ -189,18 +189,20 @@ function latency(addition) {
 }
 
 /**
- * To a tenth: a new connection and background jobs make a few trips of their own.
+ * To a quarter: a new connection and background jobs make a few trips of their own.
  *
  * @param {import('./added.mjs').Addition} addition
  * @returns {Yardstick}
  */
 function roundTrips(addition) {
-  const tenth = (/** @type {number} */ value) => Number(value.toFixed(1));
+  const quarter = (/** @type {number} */ value) => Math.round(value * 4) / 4;
   return {
     needs: [addition.of, addition.less],
     of: (rounds) => {
       const value = added(rounds, addition, 'trips');
-      return value && { median: tenth(value.median), min: tenth(value.min), max: tenth(value.max) };
+      return (
+        value && { median: quarter(value.median), min: quarter(value.min), max: quarter(value.max) }
+      );
     },
   };
 }

@@ -1,6 +1,6 @@
 import { Progress } from './progress.mjs';
 import { measuresOf } from './measures.mjs';
-import { openLoop, paced } from './open-loop.mjs';
+import { openLoopOrWhyNot, paced } from './open-loop.mjs';
 import { report } from './report/report.mjs';
 import { Rounds } from './rounds.mjs';
 import { Stage } from './setup/stage.mjs';
@@ -30,7 +30,7 @@ export async function compare(run) {
   try {
     const rounds = new Rounds(stage, measures, progress);
     await rounds.run(TIMES[run]);
-    const loop = full ? { openLoop: await openLoop(stage, progress) } : {};
+    const loop = full ? { openLoop: await openLoopOrWhyNot(stage, progress) } : {};
     const counted = await stage.clear();
     progress.end();
     await report({ run, rounds, counted, targets: checkTargets(rounds), ...loop });

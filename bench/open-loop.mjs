@@ -62,6 +62,21 @@ export async function openLoopAlone() {
 }
 
 /**
+ * At the end of a long run, whose other results must not be lost with it.
+ *
+ * @param {Stage} stage
+ * @param {Progress} progress
+ * @returns {Promise<OpenLoop>}
+ */
+export function openLoopOrWhyNot(stage, progress) {
+  return openLoop(stage, progress).catch((/** @type {Error} */ { message }) => ({
+    capacities: [],
+    rates: [],
+    missing: [`Not measured: ${message}`],
+  }));
+}
+
+/**
  * Latency at fixed rates, which is what users of a server that is not overloaded meet.
  *
  * @param {Stage} stage

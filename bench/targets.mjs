@@ -189,20 +189,18 @@ function latency(addition) {
 }
 
 /**
- * To a quarter: a new connection and background jobs make a few trips of their own.
+ * To a half: a new connection and background jobs make a few trips of their own.
  *
  * @param {import('./added.mjs').Addition} addition
  * @returns {Yardstick}
  */
 function roundTrips(addition) {
-  const quarter = (/** @type {number} */ value) => Math.round(value * 4) / 4;
+  const half = (/** @type {number} */ value) => Math.round(value * 2) / 2;
   return {
     needs: [addition.of, addition.less],
     of: (rounds) => {
       const value = added(rounds, addition, 'trips');
-      return (
-        value && { median: quarter(value.median), min: quarter(value.min), max: quarter(value.max) }
-      );
+      return value && { median: half(value.median), min: half(value.min), max: half(value.max) };
     },
   };
 }

@@ -210,9 +210,8 @@ function latencyInTrips({ samples, roundTrips: trips }) {
   const [ours, bare] = [samples.get('fastify.ours.alone'), samples.get('fastify.bare.alone')];
   const timed = trips.get('fastify.ours.alone');
   if (!ours || !bare || !timed) return undefined;
-  const added = ours.map(({ p50 }, round) => p50 - /** @type {any} */ (bare[round]).p50);
   return ratio(
-    added,
+    ours.map(({ p50 }, round) => p50 - /** @type {any} */ (bare[round]).p50),
     timed.map(({ insert, update }) => insert + update),
   );
 }

@@ -10,6 +10,7 @@ const RIGHTS: Record<string, readonly string[]> = {
   idempotency_audit: ['SELECT', 'INSERT'],
   idempotency_jobs: ['SELECT', 'INSERT', 'UPDATE'],
   idempotency_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  idempotency_data_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
 };
 
 /** Columns that use a sequence, which has separate rights (an identity column has none). */

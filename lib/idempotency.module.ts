@@ -33,6 +33,8 @@ import { checkRetention } from './short-retention.js';
 import { DATA_SOURCE, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
+import { DataKeyStore } from './encryption/data-key-store.js';
+import { checkEncryption } from './encryption/encryption-check.js';
 import { KeyService } from './keys/key-service.js';
 import { checkSchema } from './schema/schema-check.js';
 import { entitiesIn } from './schema/entities.js';
@@ -92,6 +94,7 @@ export class IdempotencyModule
     private readonly maintenance: Maintenance,
     private readonly processes: ProcessReports,
     private readonly statusStreams: StatusStreams,
+    private readonly dataKeys: DataKeyStore,
   ) {
     super();
   }
@@ -123,6 +126,7 @@ export class IdempotencyModule
     IdempotencyModule.dataSources.add(this.dataSource);
     this.database.open();
     await checkSchema(this.dataSource, this.database, this.schema);
+    await checkEncryption(this.dataKeys, this.settings.encryption);
     this.routes.explore();
     checkRetention(this.routes.all, this.settings.clientRetries);
     this.coverage.check(this.settings.coverage);

@@ -1,6 +1,8 @@
 import type { Provider } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { backgroundProviders } from './background.providers.js';
+import { encryptionProviders } from './encryption.providers.js';
+import { ColumnCiphers } from './encryption/column-cipher.js';
 import { Maintenance } from './background/maintenance.js';
 import { CallRunner } from './calls/call-runner.js';
 import { Idempotency } from './calls/idempotency.js';
@@ -153,6 +155,7 @@ export const providers: Provider[] = [
       phases: RecordedPhases,
       leases: LeaseKeeper,
       room: WaitingRequests,
+      ciphers: ColumnCiphers,
       settings: IdempotencySettings,
       maintenance: Maintenance,
     ) =>
@@ -163,6 +166,7 @@ export const providers: Provider[] = [
         phases,
         leases,
         room,
+        ciphers,
         settings.storeTimeout,
         () => maintenance.wake('completer'),
       ),
@@ -173,6 +177,7 @@ export const providers: Provider[] = [
       RecordedPhases,
       LeaseKeeper,
       WaitingRequests,
+      ColumnCiphers,
       IdempotencySettings,
       Maintenance,
     ],
@@ -221,6 +226,7 @@ export const providers: Provider[] = [
     },
     inject: [DATA_SOURCE, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch],
   },
+  ...encryptionProviders,
   ...backgroundProviders,
   ...operatorProviders,
   ...openApiProviders,

@@ -20,6 +20,7 @@ import {
   OPTION_NAMES,
   REPLAY_CACHE_NAMES,
 } from './option-names.js';
+import { resolveEncryption, type EncryptionSettings } from './encryption/encryption.settings.js';
 import { resolveOutbox, type OutboxSettings } from './outbox/outbox.settings.js';
 import { UsageGuard } from './phases/usage-guard.js';
 import type { Dialect } from './answers/dialect.js';
@@ -50,6 +51,8 @@ export class IdempotencySettings {
   readonly guard: UsageGuard;
   readonly maintenance: MaintenanceSettings;
   readonly outbox: OutboxSettings;
+  /** Undefined: users' data is stored as it is. */
+  readonly encryption: EncryptionSettings | undefined;
   /** The part of the options that routes may override. */
   readonly policy: IdempotencyPolicy;
 
@@ -72,6 +75,7 @@ export class IdempotencySettings {
       foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
       maintenance,
       outbox,
+      encryption,
       ...policy
     } = options ?? ({} as Partial<IdempotencyModuleOptions>);
     const misplaced = Object.keys(EXTRA_NAMES).filter((name) => name in policy);
@@ -166,6 +170,7 @@ export class IdempotencySettings {
     const { lease } = resolvePolicy(dialect, [policy], WHERE);
     this.maintenance = resolveMaintenance(WHERE, maintenance, lease);
     this.outbox = resolveOutbox(WHERE, outbox);
+    this.encryption = resolveEncryption(WHERE, encryption);
     checkLease(WHERE, 'lease', lease, this.storeTimeout);
     checkLease(WHERE, 'outbox.lease', this.outbox.lease, this.storeTimeout);
   }

@@ -24,6 +24,7 @@ export const OPTION_NAMES = {
   foreignCalls: true,
   maintenance: true,
   outbox: true,
+  encryption: true,
   specification: true,
 } satisfies Names<IdempotencyModuleOptions>;
 

@@ -68,14 +68,17 @@ export class DataKeys {
     return loading;
   }
 
-  /** Those of these scopes that exist. */
-  async find(scopes: readonly string[]): Promise<Map<string, DataKey>> {
+  /** Those of these scopes that exist; null for one that could not be unwrapped. */
+  async find(scopes: readonly string[]): Promise<Map<string, DataKey | null>> {
     const asOf = performance.now();
     const rows = await Promise.all(scopes.map((scope) => this.reads.call(scope)));
-    const found = await Promise.all(
-      rows.map(async (row) => row && ([row.scope, await this.keep(row, asOf)] as const)),
+    const found = new Map<string, DataKey | null>();
+    await Promise.all(
+      rows.map(async (row) => {
+        if (row) found.set(row.scope, await this.keep(row, asOf).catch(() => null));
+      }),
     );
-    return new Map(found.filter((each) => each !== undefined));
+    return found;
   }
 
   forget(scope: string): void {

@@ -22,6 +22,8 @@ export class SealingCipher implements ColumnCipher {
     private readonly scope: string,
     private readonly key: DataKey | undefined,
     private readonly rules: SealingRules,
+    /** Why there is no data key. */
+    private readonly absence: 'erased' | 'master_key' = 'erased',
   ) {
     this.seals = rules.seals;
   }
@@ -37,7 +39,7 @@ export class SealingCipher implements ColumnCipher {
   faultOf(stored: Buffer): UnreadableRecordError | undefined {
     const where = 'idempotency_keys.fingerprint';
     if (isSealedFingerprint(stored)) {
-      return this.key?.made(stored) ? undefined : new UnreadableRecordError('erased', where);
+      return this.key?.made(stored) ? undefined : new UnreadableRecordError(this.absence, where);
     }
     if (stored.length !== PLAIN_FINGERPRINT) return new UnreadableRecordError('damaged', where);
     return this.acceptsPlaintext ? undefined : new UnreadableRecordError('plaintext', where);
@@ -48,7 +50,7 @@ export class SealingCipher implements ColumnCipher {
   }
 
   openBytes<Row>(stored: Buffer, column: SealedColumn<Row>, row: Row): Buffer {
-    if (!this.key?.made(stored)) return refuse('erased', column);
+    if (!this.key?.made(stored)) return refuse(this.absence, column);
     try {
       return this.key.open(stored, boundTo(this.scope, column, row));
     } catch {

@@ -29,10 +29,12 @@ export class SealingCiphers extends ColumnCiphers {
   /** Always from the store: what is read here is shown to people, or handed to workers. */
   override async readers(rows: readonly { scope: string }[]): Promise<CipherOf> {
     const scopes = [...new Set(rows.map(({ scope }) => scope))];
-    const keys = scopes.length === 0 ? new Map<string, DataKey>() : await this.dataKeys.find(scopes);
+    const keys = await this.dataKeys.find(scopes);
     return (scope) => {
       const key = keys.get(scope);
-      return key ? this.cipher(scope, key) : new SealingCipher(scope, undefined, this.rules);
+      if (key) return this.cipher(scope, key);
+      const absence = key === null ? 'master_key' : 'erased';
+      return new SealingCipher(scope, undefined, this.rules, absence);
     };
   }
 

@@ -1,4 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers, type CipherOf } from '../encryption/column-cipher.js';
+import { KEY } from '../encryption/columns.js';
+import { shown } from '../encryption/shown.js';
+import {
+  INSPECTED,
+  inspected,
+  inspectedPhase,
+  type InspectedColumns,
+  type PhaseRow,
+} from './inspected-columns.js';
 import { Database } from '../postgres/database.js';
 import { isKey, NAME, nameParameters } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
@@ -23,6 +33,7 @@ export class OperatorQueries {
   constructor(
     private readonly database: Database,
     private readonly audit: AuditQueries,
+    private readonly ciphers: ColumnCiphers,
   ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
@@ -46,27 +57,28 @@ export class OperatorQueries {
   }
 
   async inspect(id: string): Promise<KeyReport | undefined> {
-    const [key] = await this.database.query<SummaryRow & Pick<KeyReport, 'answer' | 'request'>>(
-      `SELECT ${SUMMARY}, k.request,
-              CASE WHEN k.response_status IS NOT NULL THEN json_build_object(
-                'status', k.response_status, 'headers', k.response_headers,
-                'bytes', coalesce(octet_length(k.response_body), 0)
-              ) END AS answer
+    const [key] = await this.database.query<SummaryRow & InspectedColumns>(
+      `SELECT ${SUMMARY}, ${INSPECTED}
        FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
        WHERE k.id = $1`,
       [id],
     );
     if (!key) return undefined;
-    const phases = await this.database.query<KeyReport['phases'][number]>(
+    const cipher = (await this.ciphers.readers([key]))(key.scope);
+    const phases = await this.database.query<PhaseRow>(
       `SELECT name, position, kind, state, attempt, effect_key AS "effectKey", in_doubt AS "inDoubt",
-              ${milliseconds('key_valid_until')} AS "keyValidUntil", request, result,
+              ${milliseconds('key_valid_until')} AS "keyValidUntil",
+              request::text AS request, result::text AS result,
               ${milliseconds('started_at')} AS "startedAt",
               ${milliseconds('finished_at')} AS "finishedAt"
        FROM ${this.phases} p WHERE ${isKey('p')} ORDER BY position`,
       nameParameters(key),
     );
-    for (const phase of phases) withDates(phase, 'keyValidUntil', 'startedAt', 'finishedAt');
-    const report = { ...summaryOf(key), phases, audit: await this.audit.ofKey(key) };
+    const report = {
+      ...inspected(summaryOf(key, () => cipher), cipher),
+      phases: phases.map((phase) => inspectedPhase(key.id, phase, cipher)),
+      audit: await this.audit.ofKey(key),
+    };
     return { ...report, timeline: timelineOf(report) };
   }
 
@@ -91,7 +103,8 @@ export class OperatorQueries {
        ORDER BY k.id`,
       [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route],
     );
-    return rows.map(summaryOf);
+    const cipherOf = await this.ciphers.readers(rows);
+    return rows.map((row) => summaryOf(row, cipherOf));
   }
 
   /** The next rows of the walk, behind the parameter $1. */
@@ -135,6 +148,7 @@ export interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
 
 export function summaryOf<Row extends SummaryRow>(
   row: Row,
+  cipherOf: CipherOf,
 ): Omit<Row, 'phase' | 'effectKey' | 'startedAt'> & KeySummary {
   const { phase, effectKey, startedAt, ...key } = withDates(
     row,
@@ -150,5 +164,6 @@ export function summaryOf<Row extends SummaryRow>(
   // recorded.
   const doubtful =
     key.status !== 'completed' && phase !== null && effectKey !== null && startedAt !== null;
-  return { ...key, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
+  const path = shown(() => cipherOf(row.scope).openText(row.path, KEY.path, row) ?? null);
+  return { ...key, path, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
 }

@@ -56,6 +56,7 @@ import { Discovery } from './openapi/discovery.js';
 import { IdempotencyDiscoveryController } from './openapi/discovery.controller.js';
 import { checkDiscovery } from './openapi/discovery.options.js';
 import { operatorPageProviders } from './operator.providers.js';
+import { withholdErrorTexts } from './telemetry/error-line.js';
 import { describeScopesWith } from './telemetry/key-labels.js';
 
 @Module({})
@@ -72,6 +73,7 @@ export class IdempotencyModule
   private static readonly dataSources = new WeakSet<DataSource>();
 
   private forgetDescription: (() => void) | undefined;
+  private showErrorTexts: (() => void) | undefined;
   private guards: (ForeignCallGuard | StrayWriteGuard | TransactionWatch)[] = [];
 
   constructor(
@@ -141,6 +143,7 @@ export class IdempotencyModule
   onApplicationBootstrap(): void {
     // Last, so that an application that fails to start leaves nothing installed.
     this.forgetDescription = describeScopes(this.settings);
+    if (this.settings.encryption) this.showErrorTexts = withholdErrorTexts();
     this.maintenance.start();
     this.processes.start();
   }
@@ -158,6 +161,7 @@ export class IdempotencyModule
   async onApplicationShutdown(): Promise<void> {
     for (const guard of this.guards) guard.uninstall();
     this.forgetDescription?.();
+    this.showErrorTexts?.();
     this.commitWatch.uninstall(this.dataSource);
     IdempotencyModule.dataSources.delete(this.dataSource);
     await this.database.close();

@@ -131,7 +131,7 @@ export class OperationRunner {
     };
     try {
       const result = await this.operate(context, operation, input);
-      if (attempt.doubt) return await this.fail(attempt, operation, 'in_doubt');
+      if (attempt.doubt) return await this.fail(attempt, operation, 'a call is in doubt');
       const json = toJson(result, `The result of operation "${operation}"`);
       await this.record(context, attempt, { state: 'finished', result: json });
     } catch (error) {
@@ -140,7 +140,7 @@ export class OperationRunner {
         const result = rejectionOf(error, what);
         return this.record(context, attempt, { state: 'rejected', result });
       }
-      await this.fail(attempt, operation, error);
+      await this.fail(attempt, operation, errorLine(error));
     }
   }
 
@@ -176,12 +176,12 @@ export class OperationRunner {
     );
   }
 
-  private async fail(attempt: Attempt, operation: string, error: unknown): Promise<void> {
+  private async fail(attempt: Attempt, operation: string, why: string): Promise<void> {
     const unknown = attempt.doubt !== undefined && !attempt.doubt.repeatable;
     const exhausted = attempt.resumeAttempts >= this.maxAttempts;
     this.logger.error(
       `Attempt ${attempt.number} of operation "${operation}" (idempotency key ${attempt.id}) failed` +
-        `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${errorLine(error)}`,
+        `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${why}`,
     );
     const code = errorCodeOf(attempt, exhausted);
     const recorded = await this.insist(attempt, () =>

@@ -63,11 +63,13 @@ export class DataKeyStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Data keys that another master key wraps. */
-  wrappedBy(masterKey: string, limit: number): Promise<WrappedDataKey[]> {
+  /** Data keys that a master key wraps, in the order of their scopes. */
+  wrappedBy(masterKey: string, after: string | null, limit: number): Promise<WrappedDataKey[]> {
     return this.database.query(
-      `SELECT ${COLUMNS} FROM ${this.dataKeys} d WHERE d.master_key = $1 ORDER BY d.scope LIMIT $2`,
-      [masterKey, limit],
+      `SELECT ${COLUMNS} FROM ${this.dataKeys} d
+       WHERE d.master_key = $1 AND ($2::text IS NULL OR d.scope > $2)
+       ORDER BY d.scope LIMIT $3`,
+      [masterKey, after, limit],
     );
   }
 

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { BurstLog } from '../telemetry/burst-log.js';
 import { scopeLabel } from '../telemetry/key-labels.js';
@@ -26,12 +27,14 @@ export class RefusalLog {
       );
     } else if (problem.code === 'store_unavailable') {
       // Only the database's own message tells an outage from missing rights or a standby.
-      const ofStore = error instanceof StoreUnavailableError;
+      const unreadable = error instanceof UnreadableRecordError;
+      const ofStore = error instanceof StoreUnavailableError && !unreadable;
       this.outage.note(
         `${route} ${ofStore ? 'database' : problem.detail}`,
         () =>
           `${whose()}: a request was refused with 503. ${problem.detail}` +
-          (ofStore ? ` The database says: ${databaseWords(error)}` : ''),
+          (ofStore ? ` The database says: ${databaseWords(error)}` : '') +
+          (unreadable ? ` ${error.message}` : ''),
       );
     }
   }

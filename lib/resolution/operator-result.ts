@@ -52,6 +52,8 @@ export type Refusal =
   | 'no_operation'
   /** There is no recorded foreign call to ask about. */
   | 'nothing_to_ask'
+  /** Something is not sealed yet, so erasing would leave it readable. */
+  | 'plaintext'
   /** The key has changed since a person saw it, or kept changing while the decision was made. */
   | 'changed_meanwhile';
 

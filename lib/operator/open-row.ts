@@ -61,7 +61,7 @@ export async function openRows(
   const cipherOf = await ciphers.readers(rows);
   return rows.map((row) => ({
     ...row,
-    ...OPEN[table](row as Record<string, never>, cipherOf(row.scope)),
+    ...OPEN[table](row as unknown as Record<string, never>, cipherOf(row.scope)),
   }));
 }
 

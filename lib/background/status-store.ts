@@ -4,7 +4,7 @@ import { PHASE } from '../encryption/columns.js';
 import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
-import { sameKey } from '../schema/key-name.js';
+import { isPhaseOf } from '../schema/key-name.js';
 import { fromJson } from '../schema/json.js';
 import type { KeyProgress, ProgressMark } from './status-progress.js';
 
@@ -68,7 +68,7 @@ export class StatusStore {
                    ${milliseconds('k.completed_at')} AS "completedAt",
                    ${milliseconds('k.expires_at')} AS "expiresAt"
             FROM ${from}
-            LEFT JOIN ${this.phases} o ON ${sameKey('o', 'k')} AND o.kind = 'operation'`;
+            LEFT JOIN ${this.phases} o ON ${isPhaseOf('k', 'o')} AND o.kind = 'operation'`;
   }
 }
 

@@ -3,7 +3,7 @@ import type { ColumnCipher } from '../encryption/column-cipher.js';
 import { PHASE } from '../encryption/columns.js';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
-import { isKey, nameParameters, type KeyName } from '../schema/key-name.js';
+import type { KeyName } from '../schema/key-name.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 
 /** Reads what earlier attempts recorded, for a takeover. The phases themselves write. */
@@ -29,12 +29,12 @@ export class RecordedPhases {
   }
 
   /** The same for those who need the states alone. */
-  async statesOf(name: KeyName): Promise<PhaseRecord[]> {
-    const rows = await this.select(name);
+  async statesOf(key: KeyName & { id: string }): Promise<PhaseRecord[]> {
+    const rows = await this.select(key);
     return rows.map((row) => ({ ...row, request: undefined, result: undefined }));
   }
 
-  private async select(name: KeyName): Promise<PhaseRow[]> {
+  private async select({ scope, id }: KeyName & { id: string }): Promise<PhaseRow[]> {
     const rows = await this.database.query<PhaseRow>(
       `SELECT name, position, kind, state,
               effect_key AS "effectKey",
@@ -43,10 +43,10 @@ export class RecordedPhases {
               ${milliseconds('started_at')} AS "startedAt",
               request::text AS "request",
               result::text AS "result"
-       FROM ${this.phases} p
-       WHERE ${isKey('p')}
+       FROM ${this.phases}
+       WHERE scope = $1 AND key_id = $2
        ORDER BY position`,
-      nameParameters(name),
+      [scope, id],
     );
     return rows.map((row) => withDates(row, 'startedAt'));
   }

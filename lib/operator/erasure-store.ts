@@ -3,7 +3,7 @@ import { isPlainJson, isPlainText } from '../encryption/marks.js';
 import { ANSWER_VERSION } from '../keys/stored-answer.js';
 import { TOMBSTONE } from '../keys/end-of-retention.js';
 import { Database } from '../postgres/database.js';
-import { sameKey } from '../schema/key-name.js';
+import { isPhaseOf, sameKey } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 
@@ -151,7 +151,7 @@ export class ErasureStore {
          UPDATE ${this.keys} k SET ${TOMBSTONE}, request = NULL, path = NULL, reconcile_after = NULL
          FROM due WHERE ${sameKey('k', 'due')}
        ), forgotten AS (
-         DELETE FROM ${this.phases} p USING due WHERE ${sameKey('p', 'due')}
+         DELETE FROM ${this.phases} p USING due WHERE ${isPhaseOf('p', 'due')}
        ), noted AS (
          INSERT INTO ${this.audit} (scope, endpoint, key, key_id, effect_key, action, who, before)
          SELECT scope, endpoint, key, id, "effectKey", 'erase', $2,

@@ -50,8 +50,7 @@ const OPEN: Record<TableOfUsers, Open> = {
 
 /**
  * Rows of one table with users' data in the clear, for those who hand it out, such
- * as an export. A row of `idempotency_phases` needs the `key_id` of its key. Throws
- * an UnreadableRecordError if one cannot be read.
+ * as an export. Throws an UnreadableRecordError if one cannot be read.
  */
 export async function openRows(
   ciphers: ColumnCiphers,

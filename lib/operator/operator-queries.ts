@@ -10,7 +10,6 @@ import {
   type PhaseRow,
 } from './inspected-columns.js';
 import { Database } from '../postgres/database.js';
-import { isKey, NAME, nameParameters } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { AuditQueries } from './audit-queries.js';
@@ -71,8 +70,8 @@ export class OperatorQueries {
               request::text AS request, result::text AS result,
               ${milliseconds('started_at')} AS "startedAt",
               ${milliseconds('finished_at')} AS "finishedAt"
-       FROM ${this.phases} p WHERE ${isKey('p')} ORDER BY position`,
-      nameParameters(key),
+       FROM ${this.phases} WHERE scope = $1 AND key_id = $2 ORDER BY position`,
+      [key.scope, key.id],
     );
     const report = {
       ...inspected(summaryOf(key, () => cipher), cipher),
@@ -91,7 +90,7 @@ export class OperatorQueries {
          SELECT * FROM ${from} walked
          WHERE id > $1
            AND ($2::text IS NULL OR scope = $2) AND ($3::text IS NULL OR key = $3)
-           AND ($4::uuid IS NULL OR (${NAME}) IN (SELECT ${NAME} FROM ${this.phases} WHERE effect_key = $4))
+           AND ($4::uuid IS NULL OR (scope, id) IN (SELECT scope, key_id FROM ${this.phases} WHERE effect_key = $4))
            AND ($5::text[] IS NULL OR status = ANY ($5))
            AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
            AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')

@@ -3,7 +3,7 @@ import { isPlainJson, isPlainText } from '../encryption/marks.js';
 import { ANSWER_VERSION, type StoredAnswer } from '../keys/stored-answer.js';
 import { Database } from '../postgres/database.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
-import { sameKey, type KeyName } from '../schema/key-name.js';
+import { isPhaseOf, type KeyName } from '../schema/key-name.js';
 
 /** The columns of a key with users' data, as they are stored. */
 export interface KeyColumns extends KeyName, StoredAnswer {
@@ -95,8 +95,8 @@ export class ReencryptionStore {
 
   plainPhases(after: string, last: string): Promise<PhaseColumns[]> {
     return this.database.query(
-      `SELECT p.scope, k.id AS "keyId", p.name, p.request::text AS request, p.result::text AS result
-       FROM ${this.keys} k JOIN ${this.phases} p ON ${sameKey('p', 'k')}
+      `SELECT p.scope, p.key_id AS "keyId", p.name, p.request::text AS request, p.result::text AS result
+       FROM ${this.keys} k JOIN ${this.phases} p ON ${isPhaseOf('p', 'k')}
        WHERE k.id > $1 AND k.id <= $2 AND (${isPlainJson('p.request')} OR ${isPlainJson('p.result')})`,
       [after, last],
     );
@@ -147,8 +147,7 @@ export class ReencryptionStore {
   replacePhase(was: PhaseColumns, now: PhaseColumns): Promise<boolean> {
     return this.changed(
       `UPDATE ${this.phases} p SET request = $4::json, result = $5::json
-       FROM ${this.keys} k
-       WHERE ${BOUNDED_LOCK_WAIT} AND k.scope = $1 AND k.id = $2 AND ${sameKey('p', 'k')} AND p.name = $3
+       WHERE ${BOUNDED_LOCK_WAIT} AND p.scope = $1 AND p.key_id = $2 AND p.name = $3
          AND p.request::text IS NOT DISTINCT FROM $6 AND p.result::text IS NOT DISTINCT FROM $7
        RETURNING p.name`,
       [was.scope, was.keyId, was.name, now.request, now.result, was.request, was.result],

@@ -1,22 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import { PHASE } from '../encryption/columns.js';
 import type { Attempt } from '../keys/attempt.js';
+import { LeaseLostError } from '../policy/phase-errors.js';
 import { Database } from '../postgres/database.js';
+import { foundNoRow } from '../postgres/database-errors.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
+import type { LastStatement } from '../postgres/transactions.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
 import { withDates } from '../postgres/times.js';
-import {
-  isKey,
-  NAME,
-  nameColumns,
-  nameOf,
-  nameParameters,
-  type KeyName,
-} from '../schema/key-name.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import { recordSql } from './phase-statements.js';
+import { withoutValues } from './without-values.js';
 
 /** The position of an operation's outcome: after every phase. */
 const LAST_POSITION = 2_147_483_647;
@@ -62,14 +57,14 @@ export interface RecordedEntry {
 
 /**
  * Every statement on `idempotency_phases`. Writes are fenced: they update the
- * key's row by name, owner and status, and if there is none, nothing is written.
+ * key's row by id, owner and status, and if there is none, nothing is written.
  */
 @Injectable()
 export class PhaseStore {
   private readonly phases: string;
   private readonly keys: string;
   private readonly recordStatement: Record<Rows, PreparedStatement>;
-  private readonly recordInStatement: PreparedStatement;
+  private readonly lastStatementOfWork: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.phases = database.table('idempotency_phases');
@@ -78,7 +73,9 @@ export class PhaseStore {
       one: new PreparedStatement(recordSql(this.keys, this.phases, 'one')),
       many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
     };
-    this.recordInStatement = new PreparedStatement(recordSql(this.keys, this.phases, 'one', true));
+    this.lastStatementOfWork = new PreparedStatement(
+      recordSql(this.keys, this.phases, 'one', true),
+    );
   }
 
   /**
@@ -92,10 +89,10 @@ export class PhaseStore {
       parametersFor(count, entryParameters(entries)),
       'urgent',
     );
-    const recorded = new Map(rows.map((row) => [nameOf(row), row]));
+    const recorded = new Map(rows.map((row) => [row.keyId, row]));
     // Of two attempts of one key, one has lost its lease.
     return entries.map(({ attempt }) => {
-      const row = recorded.get(nameOf(attempt));
+      const row = recorded.get(attempt.id);
       if (row?.attempt !== attempt.number) return undefined;
       const { startedAt } = withDates(row, 'startedAt');
       return { startedAt };
@@ -103,16 +100,16 @@ export class PhaseStore {
   }
 
   /**
-   * Ends a phase inside the transaction of its work, so that both commit or
-   * neither does. False: the lease is lost, and the transaction must roll back.
+   * The statement that ends a phase inside the transaction of its work, so that
+   * both commit or neither does. It fails if the lease is lost.
    */
-  async recordIn(tx: EntityManager, ending: EndedPhase): Promise<boolean> {
-    const rows = await this.database.queryIn(
-      tx.queryRunner!,
-      this.recordInStatement,
-      parametersFor('one', entryParameters([ending])),
-    );
-    return rows.length === 1;
+  lastStatement(ending: EndedPhase): LastStatement {
+    return {
+      statement: this.lastStatementOfWork,
+      parameters: parametersFor('one', entryParameters([ending])),
+      failure: (error) =>
+        foundNoRow(error) ? new LeaseLostError(ending.name) : withoutValues(error),
+    };
   }
 
   /**
@@ -129,23 +126,24 @@ export class PhaseStore {
   ): Promise<boolean> {
     const rows = await this.database.query(
       `WITH fence AS (
-         UPDATE ${this.keys} k
+         UPDATE ${this.keys}
          SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
              expires_at = now() + (expires_at - coalesce(completed_at, created_at))
-         WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress'
-         RETURNING ${NAME}, operation
+         WHERE scope = $1 AND id = $2 AND owner = $3 AND status = 'in_progress'
+         RETURNING scope, id, operation
        ), ended AS (
-         UPDATE ${this.phases} p
-         SET state = $9, result = $10::json, attempt = $6, finished_at = statement_timestamp()
-         WHERE ${isKey('p')} AND p.name = $8 AND p.state = 'intended' AND EXISTS (SELECT FROM fence)
+         UPDATE ${this.phases}
+         SET state = $8, result = $9::json, attempt = $5, finished_at = statement_timestamp()
+         WHERE scope = $1 AND key_id IN (SELECT id FROM fence) AND name = $7 AND state = 'intended'
        )
-       INSERT INTO ${this.phases} (${NAME}, name, position, kind, state, attempt, result, finished_at)
-       SELECT ${NAME}, 'operation:' || operation, ${LAST_POSITION}, 'operation', $5, $6, $7::json,
+       INSERT INTO ${this.phases} (scope, key_id, name, position, kind, state, attempt, result, finished_at)
+       SELECT scope, id, 'operation:' || operation, ${LAST_POSITION}, 'operation', $4, $5, $6::json,
               statement_timestamp()
        FROM fence
        RETURNING name`,
       [
-        ...nameParameters(attempt),
+        attempt.scope,
+        attempt.id,
         attempt.owner,
         outcome.state,
         attempt.number,
@@ -165,27 +163,29 @@ export class PhaseStore {
    */
   async endOf(attempt: Attempt, name: string): Promise<{ result: string | undefined } | undefined> {
     await this.database.query(
-      `SELECT FROM ${this.keys} k WHERE ${isKey('k')} FOR NO KEY UPDATE`,
-      nameParameters(attempt),
+      `SELECT FROM ${this.keys} WHERE scope = $1 AND id = $2 FOR NO KEY UPDATE`,
+      [attempt.scope, attempt.id],
     );
     const [row] = await this.database.query<{ result: string | null }>(
-      `SELECT result::text AS "result" FROM ${this.phases} p
-       WHERE ${isKey('p')} AND name = $4 AND attempt = $5 AND state NOT IN ('intended', 'reconciled')`,
-      [...nameParameters(attempt), name, attempt.number],
+      `SELECT result::text AS "result" FROM ${this.phases}
+       WHERE scope = $1 AND key_id = $2 AND name = $3 AND attempt = $4 AND state NOT IN ('intended', 'reconciled')`,
+      [attempt.scope, attempt.id, name, attempt.number],
     );
     const phase = { keyId: attempt.id, name };
     return row && { result: attempt.cipher.openJson(row.result, PHASE.result, phase) };
   }
 }
 
-interface RecordedRow extends RecordedEntry, KeyName {
+interface RecordedRow extends RecordedEntry {
+  keyId: string;
   attempt: number;
 }
 
 /** In the order of ENTRY in phase-statements.ts. */
 function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
   return [
-    ...nameColumns(entries.map(({ attempt }) => attempt)),
+    entries.map(({ attempt }) => attempt.scope),
+    entries.map(({ attempt }) => attempt.id),
     entries.map(({ attempt }) => attempt.owner),
     entries.map(({ attempt }) => attempt.lease),
     entries.map(({ attempt }) => attempt.operation?.name ?? null),

@@ -4,7 +4,7 @@ import { IdempotencyJob } from './idempotency-job.entity.js';
 import { IdempotencyProcess } from './idempotency-process.entity.js';
 import { IdempotencyAudit } from './idempotency-audit.entity.js';
 import { OutboxMessage } from './outbox-message.entity.js';
-import { belongsToKey, IdempotencyPhase } from './idempotency-phase.entity.js';
+import { IdempotencyPhase } from './idempotency-phase.entity.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 
 type EntityClass = new () => object;
@@ -44,10 +44,6 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
     Entity('idempotency_jobs', { schema })(IdempotencyJobInSchema);
     Entity('idempotency_processes', { schema })(IdempotencyProcessInSchema);
     Entity('idempotency_data_keys', { schema })(IdempotencyDataKeyInSchema);
-    belongsToKey(() => IdempotencyKeyInSchema)(
-      IdempotencyPhaseInSchema.prototype,
-      'idempotencyKey',
-    );
     inSchema.set(
       schema,
       (entities = [

@@ -151,7 +151,7 @@ export class ErasureStore {
          UPDATE ${this.keys} k SET ${TOMBSTONE}, request = NULL, path = NULL, reconcile_after = NULL
          FROM due WHERE ${sameKey('k', 'due')}
        ), forgotten AS (
-         DELETE FROM ${this.phases} p USING due WHERE ${isPhaseOf('p', 'due')}
+         DELETE FROM ${this.phases} p USING due WHERE ${isPhaseOf('due', 'p')}
        ), noted AS (
          INSERT INTO ${this.audit} (scope, endpoint, key, key_id, effect_key, action, who, before)
          SELECT scope, endpoint, key, id, "effectKey", 'erase', $2,

@@ -96,7 +96,7 @@ export class ReencryptionStore {
   plainPhases(after: string, last: string): Promise<PhaseColumns[]> {
     return this.database.query(
       `SELECT p.scope, p.key_id AS "keyId", p.name, p.request::text AS request, p.result::text AS result
-       FROM ${this.keys} k JOIN ${this.phases} p ON ${isPhaseOf('p', 'k')}
+       FROM ${this.keys} k JOIN ${this.phases} p ON ${isPhaseOf('k', 'p')}
        WHERE k.id > $1 AND k.id <= $2 AND (${isPlainJson('p.request')} OR ${isPlainJson('p.result')})`,
       [after, last],
     );

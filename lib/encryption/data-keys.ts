@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Batcher } from '../postgres/batcher.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { DataKey } from './data-key.js';
+import { DataKeyError } from './data-key.error.js';
 import type { DataKeyStore, WrappedDataKey } from './data-key-store.js';
 import { inTime } from './in-time.js';
 import type { MasterKeyProvider } from './master-keys.js';
@@ -122,7 +123,7 @@ export class DataKeys {
       await this.ask(() => this.masterKeys.unwrap(wrapped, masterKey, { scope, dataKeyId: id })),
     );
     if (DataKey.isSecret(secret)) return new DataKey(id, secret);
-    throw new StoreUnavailableError(
+    throw new DataKeyError(
       `The master key ${JSON.stringify(masterKey)} unwrapped something that is not a data key.`,
     );
   }
@@ -132,9 +133,9 @@ export class DataKeys {
     try {
       return await inTime(question, this.timeout);
     } catch (cause) {
-      throw new StoreUnavailableError(
+      throw new DataKeyError(
         'The master key could not wrap or unwrap the data key of a scope. Check encryption.keys, or the key management service that encryption.provider asks.',
-        { cause },
+        cause,
       );
     }
   }

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { DataKeyError } from '../encryption/data-key.error.js';
 import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { BurstLog } from '../telemetry/burst-log.js';
@@ -27,14 +28,14 @@ export class RefusalLog {
       );
     } else if (problem.code === 'store_unavailable') {
       // Only the database's own message tells an outage from missing rights or a standby.
-      const unreadable = error instanceof UnreadableRecordError;
-      const ofStore = error instanceof StoreUnavailableError && !unreadable;
+      const ofEncryption = error instanceof UnreadableRecordError || error instanceof DataKeyError;
+      const ofStore = error instanceof StoreUnavailableError && !ofEncryption;
       this.outage.note(
-        `${route} ${ofStore ? 'database' : problem.detail}`,
+        `${route} ${ofStore ? 'database' : ofEncryption ? error.message : problem.detail}`,
         () =>
           `${whose()}: a request was refused with 503. ${problem.detail}` +
           (ofStore ? ` The database says: ${databaseWords(error)}` : '') +
-          (unreadable ? ` ${error.message}` : ''),
+          (ofEncryption ? ` ${error.message}` : ''),
       );
     }
   }

@@ -7,6 +7,7 @@
  * @property {string} file in contenders/
  * @property {import('./setup/places.mjs').Place} place whose packages it uses
  * @property {'postgres' | 'redis'} [needs]
+ * @property {boolean} [encrypted] with the option `encryption`
  * @property {'metrics' | 'traces'} [telemetry] what OpenTelemetry gets; with traces, metrics as well
  */
 
@@ -19,6 +20,7 @@ export const contenders = /** @type {const} */ ({
   eventless: { file: 'ours', place: 'eventless', needs: 'postgres' },
   metered: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'metrics' },
   traced: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'traces' },
+  encrypted: { file: 'ours', place: 'root', needs: 'postgres', encrypted: true },
   trips: { file: 'trips', place: 'root', needs: 'postgres' },
   handWritten: { file: 'hand-written', place: 'root', needs: 'postgres' },
   redisPeer: { file: 'node-idempotency', place: 'nodeIdempotency', needs: 'redis' },

@@ -4,6 +4,7 @@
 // npm run bench -- --against=main    this code beside the code of another commit, over two minutes
 //                 … --only=fresh,replay   those measures alone, with more rounds
 // npm run bench -- --observed    what events, metrics and traces cost, over two minutes
+// npm run bench -- --encrypted   what the option `encryption` costs, over two minutes
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 import { parseArgs } from 'node:util';
 
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     against: { type: 'string' },
     only: { type: 'string' },
     observed: { type: 'boolean', default: false },
+    encrypted: { type: 'boolean', default: false },
   },
 });
 
@@ -35,6 +37,9 @@ if (values.growth) {
 } else if (values.observed) {
   const { observed } = await import('./observed.mjs');
   await observed(only);
+} else if (values.encrypted) {
+  const { encrypted } = await import('./encrypted.mjs');
+  await encrypted(only);
 } else {
   const { compare } = await import('./compare.mjs');
   await compare({ quick: values.quick });

@@ -1,4 +1,5 @@
 /** This library, with its default options. */
+import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Body, Controller, Module, Post } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -59,6 +60,11 @@ class PaymentsController {
   }
 }
 
+/** What `npm run bench -- --encrypted` measures. */
+const encryption = process.env.BENCH_ENCRYPTED
+  ? { encryption: { keys: [{ id: 'bench', secret: randomBytes(32) }] } }
+  : {};
+
 @Module({
   imports: [
     TypeOrmModule.forRoot({
@@ -66,7 +72,7 @@ class PaymentsController {
       migrations: idempotencyMigrations,
       migrationsRun: true,
     }),
-    IdempotencyModule.forRoot({ scope: 'global' }),
+    IdempotencyModule.forRoot({ scope: 'global', ...encryption }),
     ...(process.env.BENCH_TELEMETRY ? [(await import('./telemetry.js')).telemetry()] : []),
   ],
   controllers: [PaymentsController],

@@ -45,7 +45,7 @@ export class Server {
    * @param {string[]} [options.execArgv]
    */
   static async start(
-    { place, file, telemetry },
+    { place, file, telemetry, encrypted },
     { platform, databaseUrl, redisUrl, execArgv = [] },
   ) {
     const child = fork(join(buildFolder(place), 'contenders', `${file}.js`), {
@@ -57,6 +57,7 @@ export class Server {
         BENCH_DATABASE_URL: databaseUrl ?? '',
         BENCH_REDIS_URL: redisUrl ?? '',
         BENCH_TELEMETRY: telemetry ?? '',
+        BENCH_ENCRYPTED: encrypted ? 'yes' : '',
       },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

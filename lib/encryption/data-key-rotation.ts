@@ -33,7 +33,8 @@ export class DataKeyRotation {
     let after: string | null = null;
     for (;;) {
       const found: WrappedDataKey[] = await this.store.wrappedBy(masterKey, after, BATCH);
-      for (const each of found) rotated[(await this.rewrap(each)) ? 'rewrapped' : 'unreadable'] += 1;
+      for (const each of found)
+        rotated[(await this.rewrap(each)) ? 'rewrapped' : 'unreadable'] += 1;
       if (found.length < BATCH) return;
       after = found.at(-1)!.scope;
     }

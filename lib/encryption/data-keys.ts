@@ -101,9 +101,7 @@ export class DataKeys {
     const id = randomUUID();
     const { currentKeyId: masterKey } = this.masterKeys;
     const secret = DataKey.randomSecret();
-    const wrapped = await this.ask(() =>
-      this.masterKeys.wrap(secret, { scope, dataKeyId: id }),
-    );
+    const wrapped = await this.ask(() => this.masterKeys.wrap(secret, { scope, dataKeyId: id }));
     return { scope, id, masterKey, wrapped: Buffer.from(wrapped) };
   }
 

@@ -172,7 +172,8 @@ export class Reservations {
   }
 
   private async goOn(key: FoundKey, asker: Asker): Promise<Decision> {
-    const phases = key.attempt > 1 ? await this.phases.of(key, asker.reservation.cipher) : NO_PHASES;
+    const phases =
+      key.attempt > 1 ? await this.phases.of(key, asker.reservation.cipher) : NO_PHASES;
     return run(asker, { ...key, number: key.attempt, recorded: phases });
   }
 

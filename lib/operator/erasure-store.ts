@@ -161,7 +161,9 @@ export class ErasureStore {
        SELECT id, status, phase, "effectKey", open FROM due`,
       [scope, who],
     );
-    const open = rows.filter((row) => row.open).map(({ open: _, ...key }) => key);
+    const open = rows
+      .filter((row) => row.open)
+      .map(({ id, status, phase, effectKey }) => ({ id, status, phase, effectKey }));
     return { buried: rows.length, open };
   }
 

@@ -64,7 +64,9 @@ export class Erasures {
     if (!deleted && done.keys === 0 && done.lost.messages.length === 0) {
       const now = await store.openWork(scope);
       if (now.keys.length + now.messages.length > 0) return refusedAs(now);
-      return refused(refuse('not_found', 'Nothing is sealed for this scope, so nothing was erased.'));
+      return refused(
+        refuse('not_found', 'Nothing is sealed for this scope, so nothing was erased.'),
+      );
     }
     publish('erased', () => ({ scope: scopeLabel(scope), who: actor.who, keys: done.keys }));
     return { erased: true, ...done };
@@ -75,12 +77,12 @@ export class Erasures {
     this.replays.clear();
     const lost: OpenWork = { keys: [], messages: [] };
     let keys = 0;
-    for (let batch = await this.store.bury(scope, who); batch.buried > 0; ) {
+    for (let batch = await this.store.bury(scope, who); batch.buried > 0;) {
       keys += batch.buried;
       lost.keys.push(...batch.open);
       batch = await this.store.bury(scope, who);
     }
-    for (let batch = await this.store.discard(scope, who); batch.length > 0; ) {
+    for (let batch = await this.store.discard(scope, who); batch.length > 0;) {
       lost.messages.push(...batch);
       batch = await this.store.discard(scope, who);
     }

@@ -74,7 +74,10 @@ export class OperatorQueries {
       [key.scope, key.id],
     );
     const report = {
-      ...inspected(summaryOf(key, () => cipher), cipher),
+      ...inspected(
+        summaryOf(key, () => cipher),
+        cipher,
+      ),
       phases: phases.map((phase) => inspectedPhase(key.id, phase, cipher)),
       audit: await this.audit.ofKey(key),
     };

@@ -41,7 +41,8 @@ export class Reencryption {
     const { store } = this;
     await this.walk(
       (after) => store.plainMessages(after),
-      (rows) => this.sealAll(rows, sealedMessage, (was, now) => store.replaceMessage(was, now), report),
+      (rows) =>
+        this.sealAll(rows, sealedMessage, (was, now) => store.replaceMessage(was, now), report),
     );
     await this.walk(
       (after) => store.plainEntries(after),

@@ -169,7 +169,9 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
       ]);
     expect(new Set(await tasksOf(intent))).toEqual(new Set([1]));
     expect(new Set(await tasksOf(end))).toEqual(new Set([1]));
-    expect(await recorded.of(attempt, PLAIN)).toMatchObject([{ name: 'charged', state: 'finished' }]);
+    expect(await recorded.of(attempt, PLAIN)).toMatchObject([
+      { name: 'charged', state: 'finished' },
+    ]);
     expect(await tasksOf(() => recorded.of(attempt, PLAIN))).toEqual([1]);
     expect(await tasksOf(() => phases.endOf(attempt, 'charged'))).toEqual([1, 1]);
   });

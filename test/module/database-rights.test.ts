@@ -12,6 +12,7 @@ const TABLES = [
   'idempotency_phases',
   'idempotency_outbox',
   'idempotency_processes',
+  'idempotency_data_keys',
 ];
 
 let database: TestDatabase;

@@ -105,7 +105,13 @@ export class FakeRequests {
     const { lease, retention, onAbandoned, onExpired } = POLICY;
     const owner = randomUUID();
     const times = { lease, retention, onAbandoned, onExpired };
-    const row = this.store.insert({ ...name, ...times, owner, fingerprint: Buffer.alloc(32), cipher: PLAIN });
+    const row = this.store.insert({
+      ...name,
+      ...times,
+      owner,
+      fingerprint: Buffer.alloc(32),
+      cipher: PLAIN,
+    });
     if (plan?.kind !== 'resume') return this.attempt(row);
     row.phases = plan.point.records;
     row.recoveryPoint = plan.point.recoveryPoint;
@@ -119,7 +125,12 @@ export class FakeRequests {
   }
 
   private attempt(row: MemoryKey): Attempt {
-    const reservation = { ...row, lease: POLICY.lease, cipher: PLAIN, observed: new Observation(ROUTE) };
+    const reservation = {
+      ...row,
+      lease: POLICY.lease,
+      cipher: PLAIN,
+      observed: new Observation(ROUTE),
+    };
     const attempt = new Attempt(reservation, POLICY, {
       ...row,
       number: row.attempt,

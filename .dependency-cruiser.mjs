@@ -14,6 +14,7 @@ export const ROOMS = [
   'encryption',
   'request',
   'response',
+  'limits',
   'keys',
   'coverage',
   'openapi',

@@ -8,6 +8,7 @@
  * @property {import('./setup/places.mjs').Place} place whose packages it uses
  * @property {'postgres' | 'redis'} [needs]
  * @property {boolean} [encrypted] with the option `encryption`
+ * @property {'rate' | 'counts'} [limits] which limits hold: those without a statement, or all of them
  * @property {'metrics' | 'traces'} [telemetry] what OpenTelemetry gets; with traces, metrics as well
  */
 
@@ -21,6 +22,8 @@ export const contenders = /** @type {const} */ ({
   metered: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'metrics' },
   traced: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'traces' },
   encrypted: { file: 'ours', place: 'root', needs: 'postgres', encrypted: true },
+  limited: { file: 'ours', place: 'root', needs: 'postgres', limits: 'rate' },
+  counted: { file: 'ours', place: 'root', needs: 'postgres', limits: 'counts' },
   trips: { file: 'trips', place: 'root', needs: 'postgres' },
   handWritten: { file: 'hand-written', place: 'root', needs: 'postgres' },
   redisPeer: { file: 'node-idempotency', place: 'nodeIdempotency', needs: 'redis' },

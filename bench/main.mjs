@@ -5,6 +5,7 @@
 //                 … --only=fresh,replay   those measures alone, with more rounds
 // npm run bench -- --observed    what events, metrics and traces cost, over two minutes
 // npm run bench -- --encrypted   what the option `encryption` costs, over two minutes
+// npm run bench -- --limited     what limits cost, over two minutes
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 import { parseArgs } from 'node:util';
 
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     observed: { type: 'boolean', default: false },
     encrypted: { type: 'boolean', default: false },
+    limited: { type: 'boolean', default: false },
   },
 });
 
@@ -40,6 +42,9 @@ if (values.growth) {
 } else if (values.encrypted) {
   const { encrypted } = await import('./encrypted.mjs');
   await encrypted(only);
+} else if (values.limited) {
+  const { limited } = await import('./limited.mjs');
+  await limited(only);
 } else {
   const { compare } = await import('./compare.mjs');
   await compare({ quick: values.quick });

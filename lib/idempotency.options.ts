@@ -6,6 +6,7 @@ import type { OperatorPageOptions } from './operator/page/page.options.js';
 import type { EncryptionOptions } from './encryption/encryption.options.js';
 import type { OutboxOptions } from './outbox/outbox.options.js';
 import type { GuardMode } from './phases/usage-guard.js';
+import type { LimitsOption } from './limits/limits.options.js';
 import type { Duration } from './policy/duration.js';
 import type { IdempotencyPolicy, ScopeOption } from './policy/policy.js';
 import type { DescribeScope } from './telemetry/key-labels.js';
@@ -116,6 +117,25 @@ export interface IdempotencyModuleOptions extends Omit<IdempotencyPolicy, 'settl
    * @default { ttl: '5s', maxBytes: 8388608 (8 MiB) }
    */
   replayCache?: false | { ttl?: Duration; maxBytes?: number };
+
+  /**
+   * How many new keys, unfinished operations, waiting duplicates and stored bytes one
+   * scope may have, so that one caller cannot fill the tables: the same for all scopes,
+   * or a function of the scope. A new key over a limit is refused with 429; retries never
+   * are.
+   * @default no limits
+   */
+  limits?: LimitsOption;
+
+  /**
+   * Refuses requests with 503 at once while the database is down, instead of letting them
+   * queue: after `failures` lost or unanswered statements in a row, the first of them begun
+   * `after` ago. One request at a time is let through, and the first answer ends it.
+   * Outcomes of running attempts are recorded in any case. False lets each request wait
+   * for `storeTimeout`.
+   * @default { failures: 3, after: storeTimeout }
+   */
+  circuitBreaker?: false | { failures?: number; after?: Duration };
 
   /**
    * What to do about effects of idempotent handlers that phases do not protect:

@@ -25,6 +25,7 @@ import { PageQueries } from './operator/page/page-queries.js';
 import { UnknownQueries } from './operator/page/unknown-queries.js';
 import type { OperatorPageOptions } from './operator/page/page.options.js';
 import { Outbox } from './outbox/outbox.js';
+import { Database } from './postgres/database.js';
 import { ResolutionQueries } from './resolution/resolution-queries.js';
 import { ResolutionStore } from './resolution/resolution-store.js';
 
@@ -59,9 +60,9 @@ export const operatorProviders: Provider[] = [
   },
   {
     provide: IdempotencyHealthIndicator,
-    useFactory: (store: HealthStore, processes: ProcessReports) =>
-      new IdempotencyHealthIndicator(store, processes),
-    inject: [HealthStore, ProcessReports],
+    useFactory: (store: HealthStore, processes: ProcessReports, { breaker }: Database) =>
+      new IdempotencyHealthIndicator(store, processes, breaker),
+    inject: [HealthStore, ProcessReports, Database],
   },
   {
     provide: IdempotencyOperator,

@@ -149,6 +149,14 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
       CREATE INDEX ${names.index(['reconcile_after', 'id'], 'reconcile_after IS NOT NULL')} ON ${keys} ("reconcile_after", "id")
         WHERE reconcile_after IS NOT NULL
     `);
+    // Serves the limit on what a scope has outstanding: what waits for a worker, the
+    // reconciler or a person. Both columns are null for nearly every request that just
+    // works, and the two indexes above have them in their predicates already, so its end
+    // stays a heap-only update.
+    const waits = 'resume_after IS NOT NULL OR reconcile_after IS NOT NULL';
+    await queryRunner.query(`
+      CREATE INDEX ${names.index(['scope'], waits)} ON ${keys} ("scope") WHERE ${waits}
+    `);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {

@@ -64,6 +64,18 @@ class PaymentsController {
 const encryption = process.env.BENCH_ENCRYPTED
   ? { encryption: { keys: [{ id: 'bench', secret: randomBytes(32) }] } }
   : {};
+/** So high that nothing is refused: what is measured is the way to that. */
+const LIMITS: Record<string, object> = {
+  rate: { newKeysPerSecond: 1_000_000, waiting: 1_000_000 },
+  counts: {
+    newKeysPerSecond: 1_000_000,
+    waiting: 1_000_000,
+    outstanding: 1_000_000,
+    storedKeys: 1_000_000,
+    storedBytes: 1_000_000_000,
+  },
+};
+const limits = LIMITS[process.env.BENCH_LIMITS ?? ''];
 
 @Module({
   imports: [
@@ -72,7 +84,7 @@ const encryption = process.env.BENCH_ENCRYPTED
       migrations: idempotencyMigrations,
       migrationsRun: true,
     }),
-    IdempotencyModule.forRoot({ scope: 'global', ...encryption }),
+    IdempotencyModule.forRoot({ scope: 'global', ...encryption, ...(limits && { limits }) }),
     ...(process.env.BENCH_TELEMETRY ? [(await import('./telemetry.js')).telemetry()] : []),
   ],
   controllers: [PaymentsController],

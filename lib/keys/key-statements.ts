@@ -180,14 +180,22 @@ export function reserveAndFinishSql(keys: string): string {
     SELECT owner, NULL, "expiresAt" FROM finished`;
 }
 
-/** Which of these outcomes an earlier try, whose reply was lost, has already recorded. */
+/**
+ * Which of these outcomes an earlier try, whose reply was lost, has already recorded.
+ *
+ * It writes the row once more, unchanged, because only the commit of a write waits
+ * for a synchronous standby. A wait that was cancelled or lost has left the row
+ * visible on the primary, and a failover would lose it.
+ */
 export function recordedSql(keys: string): string {
-  return `SELECT k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"
+  return `UPDATE ${keys} k SET status = k.status
     FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::int[], $7::bytea[])
       AS e (scope, endpoint, key, owner, status, response_status, response_body)
-    JOIN ${keys} k ON k.scope = e.scope AND k.endpoint = e.endpoint AND k.key = e.key
+    WHERE ${BOUNDED_LOCK_WAIT}
+      AND k.scope = e.scope AND k.endpoint = e.endpoint AND k.key = e.key
       AND k.owner = e.owner AND k.status = e.status
       -- An operator may have given another answer for an attempt that stood still.
       AND k.response_status IS NOT DISTINCT FROM e.response_status
-      AND k.response_body IS NOT DISTINCT FROM e.response_body`;
+      AND k.response_body IS NOT DISTINCT FROM e.response_body
+    RETURNING k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"`;
 }

@@ -47,6 +47,8 @@ export interface Reservation extends KeyName {
   /** Of its scope. */
   cipher: ColumnCipher;
   observed: Observation;
+  /** The limits of its scope hold for it. */
+  ofClient?: boolean | undefined;
 }
 
 /** A key as a statement found it. All times were compared on the database's clock. */

@@ -58,6 +58,22 @@ export class KeyTransitions {
     );
   }
 
+  /**
+   * Renews the lease of an attempt that has found itself in its row. Only the
+   * commit of a write waits for a synchronous standby: without it, a failover
+   * could lose a reservation whose handler runs. False: it has lost its lease.
+   */
+  async confirm(reservation: Lease): Promise<boolean> {
+    const { owner, lease } = reservation;
+    const rows = await this.database.query(
+      `UPDATE ${this.keys} k SET locked_until = now() + $5::float8 * interval '1 millisecond'
+       WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress' AND ${BOUNDED_LOCK_WAIT}
+       RETURNING id`,
+      [...nameParameters(reservation), owner, lease],
+    );
+    return rows.length === 1;
+  }
+
   /** Nobody can know how far the dead attempt got: the key is kept until somebody resolves it. */
   async declareUnknown(seen: SeenKey, errorCode: ErrorCode, route?: string): Promise<FencedResult> {
     const result = await this.change(

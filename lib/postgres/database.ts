@@ -1,9 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { ClientBase, QueryResult } from 'pg';
+import type { Client, ClientBase, Pool, QueryResult } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { publish } from '../telemetry/publish.js';
-import { errorCode, isSerializationConflict, isUnprepared } from './database-errors.js';
+import {
+  errorCode,
+  isConnectionLoss,
+  isReadOnlyServer,
+  isSerializationConflict,
+  isUnprepared,
+} from './database-errors.js';
 import { databaseWords } from './database-words.js';
 import { persist } from './retries.js';
 import { PoolWatch } from './pool-watch.js';
@@ -11,7 +17,9 @@ import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
 import type { DriverStatement } from './same-trip.js';
 import { endStatement } from './statement-cancellation.js';
+import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
+import { TimelineFence } from './timeline-fence.js';
 
 /**
  * Where a statement gets its connection. `reserved`: from a connection that the
@@ -28,6 +36,8 @@ const URGENT_PATIENCE = 250;
 export class Database {
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
+  private closed = false;
+  private readonly fence: TimelineFence;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -37,9 +47,12 @@ export class Database {
     private prepares = false,
     /** Whether the tables are distributed over several nodes, by scope. */
     readonly distributed = false,
+    /** Learns how statements end. Whoever begins something asks it first. */
+    readonly breaker: StoreBreaker = NO_BREAKER,
   ) {
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);
+    this.fence = new TimelineFence(timeout);
   }
 
   /**
@@ -59,11 +72,20 @@ export class Database {
 
   /** Once per application. */
   open(): void {
+    this.closed = false;
     this.poolWatch.install();
+    this.fence.install((this.dataSource.driver as unknown as { master?: Pool }).master);
+  }
+
+  /** At boot, for the connections that were opened before. */
+  checkTimeline(): Promise<void> {
+    return this.fence.checkOpenConnection();
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     this.poolWatch.uninstall();
+    this.fence.uninstall();
     await this.reserved.close();
   }
 
@@ -81,28 +103,44 @@ export class Database {
     lane: Lane = 'pool',
   ): Promise<Row[]> {
     const progress = new Progress();
+    const begun = performance.now();
     const work = this.run<Row>(statement, parameters, lane, progress);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         progress.giveUp();
         publish('store_unavailable', () => ({ code: 'timeout' }));
-        reject(
-          new StoreUnavailableError(`The database did not answer within ${this.timeout} ms.`, {
-            ...(progress.client && { late: work.catch(() => undefined) }),
-          }),
+        const error = new StoreUnavailableError(
+          `The database did not answer within ${this.timeout} ms.`,
+          { ...(progress.client && { late: work.catch(() => undefined) }) },
         );
+        this.report(error, begun);
+        reject(error);
       }, this.timeout);
       work.then(
         (rows) => {
           clearTimeout(timer);
+          if (!progress.givenUp) this.breaker.answered();
           resolve(rows);
         },
         (error: unknown) => {
           clearTimeout(timer);
+          if (!progress.givenUp) this.report(error, begun, progress.client);
           reject(error as Error);
         },
       );
     });
+  }
+
+  /**
+   * An error of the database's own is an answer, too.
+   *
+   * @param client undefined: there was no connection, or no reply
+   */
+  private report(error: unknown, begun: number, client?: ClientBase): void {
+    // The data source is closed as well: its errors tell nothing about the database.
+    if (this.closed) return;
+    if (!client || isConnectionLoss(error)) this.breaker.failed(begun, error);
+    else this.breaker.answered();
   }
 
   private async run<Row>(
@@ -127,6 +165,8 @@ export class Database {
       if (!progress.givenUp) {
         publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
       }
+      // A new connection may lead to the primary; the pool would keep this one as long as it is used.
+      if (connection && isReadOnlyServer(cause)) void endConnection(connection.client);
       // With its own message: only that tells an outage from missing rights or a full disk.
       const message = `The database refused or lost a statement: ${databaseWords(cause)}`;
       throw new StoreUnavailableError(message, {
@@ -240,6 +280,11 @@ export class Database {
       throw error;
     }
   }
+}
+
+/** The pool forgets a connection that is released while it ends. */
+async function endConnection(client: ClientBase): Promise<void> {
+  await (client as Client).end().catch(() => undefined);
 }
 
 /** Sends a statement through the driver. */

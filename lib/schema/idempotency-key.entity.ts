@@ -19,6 +19,9 @@ import type { KeyStatus } from './key-status.js';
 @Index(['reconcileAfter', 'id'], {
   where: 'reconcile_after IS NOT NULL',
 })
+@Index(['scope'], {
+  where: 'resume_after IS NOT NULL OR reconcile_after IS NOT NULL',
+})
 @Check(
   'ck_idempotency_keys_status',
   `status = ANY ('{pending,in_progress,performed,completed,failed_retryable,unknown,expired}')`,

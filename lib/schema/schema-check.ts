@@ -29,6 +29,7 @@ export async function checkSchema(
   checkEntities(dataSource, schema);
   await persist(
     async () => {
+      await database.checkTimeline();
       await checkWritable(database);
       for (const step of schemaSteps) {
         await checkTable(dataSource, database, schema, step);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Body, Controller, Header, HttpException, Injectable, Param, Post } from '@nestjs/common';
 import {
   AtomicPhase,
@@ -13,8 +14,11 @@ import type { Platform } from '../support/platforms.js';
 export const FIRST = { id: 'first', secret: 'the-first-master-key-of-these-tests-0123456789' };
 export const SECOND = { id: 'second', secret: 'another-master-key-of-these-tests-9876543210' };
 
-/** Part of everything that a client sends here, and of all that becomes of it. */
-export const SECRET = 'confidential4711';
+/**
+ * Part of everything that a client sends here, and of all that becomes of it. Of this
+ * test file alone: the server's write-ahead log has what other files write as well.
+ */
+export const SECRET = `confidential${randomBytes(6).toString('hex')}`;
 export const secret = (what: string) => ({ card: `${SECRET} ${what}` });
 
 /** What the operation and the deliveries do next, and how often handlers ran. */

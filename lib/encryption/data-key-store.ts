@@ -20,11 +20,13 @@ export class DataKeyStore {
 
   /** Those of these scopes that exist. */
   find(scopes: readonly string[]): Promise<WrappedDataKey[]> {
-    return this.database.query(
-      `SELECT ${COLUMNS} FROM ${this.dataKeys} d WHERE d.scope = ANY ($1::text[])`,
-      [scopes],
-      'urgent',
-    );
+    return this.database
+      .for(scopes.map((scope) => ({ scope })))
+      .query(
+        `SELECT ${COLUMNS} FROM ${this.dataKeys} d WHERE d.scope = ANY ($1::text[])`,
+        [scopes],
+        'urgent',
+      );
   }
 
   /**
@@ -34,7 +36,7 @@ export class DataKeyStore {
   async add(keys: readonly WrappedDataKey[]): Promise<void> {
     // In the order of the scopes, so that two processes cannot deadlock.
     const sorted = keys.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
-    await this.database.query(
+    await this.database.for(keys).query(
       `INSERT INTO ${this.dataKeys} (scope, id, master_key, wrapped)
        SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::bytea[])
        ON CONFLICT (scope) DO NOTHING`,

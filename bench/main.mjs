@@ -6,6 +6,7 @@
 // npm run bench -- --against=main    this code beside the code of another commit, over two minutes
 //                 … --only=fresh,replay   those measures alone, with more rounds
 // npm run bench -- --observed    what events, metrics and traces cost, over two minutes
+// npm run bench -- --limited     what limits cost, over two minutes
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 //
 // … --node=24    any of them, with the servers under test on another version of Node
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     against: { type: 'string' },
     only: { type: 'string' },
     observed: { type: 'boolean', default: false },
+    limited: { type: 'boolean', default: false },
   },
 });
 
@@ -50,6 +52,9 @@ if (values.growth) {
 } else if (values['open-loop']) {
   const { openLoopAlone } = await import('./open-loop.mjs');
   await openLoopAlone();
+} else if (values.limited) {
+  const { limited } = await import('./limited.mjs');
+  await limited(only);
 } else {
   const { compare } = await import('./compare.mjs');
   await compare(values.quick ? 'quick' : values.network ? 'network' : 'full');

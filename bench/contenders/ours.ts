@@ -78,6 +78,19 @@ class PaymentsController {
   }
 }
 
+/** So high that nothing is refused: what is measured is the way to that. */
+const LIMITS: Record<string, object> = {
+  rate: { newKeysPerSecond: 1_000_000, waiting: 1_000_000 },
+  counts: {
+    newKeysPerSecond: 1_000_000,
+    waiting: 1_000_000,
+    outstanding: 1_000_000,
+    storedKeys: 1_000_000,
+    storedBytes: 1_000_000_000,
+  },
+};
+const limits = LIMITS[process.env.BENCH_LIMITS ?? ''];
+
 @Module({
   imports: [
     TypeOrmModule.forRoot({
@@ -85,7 +98,7 @@ class PaymentsController {
       migrations: idempotencyMigrations,
       migrationsRun: true,
     }),
-    IdempotencyModule.forRoot({ scope: 'global' }),
+    IdempotencyModule.forRoot({ scope: 'global', ...(limits && { limits }) }),
     ...(process.env.BENCH_TELEMETRY ? [(await import('./telemetry.js')).telemetry()] : []),
   ],
   controllers: [PaymentsController],

@@ -32,7 +32,7 @@ export class LeaseStore {
   async renew(
     leases: readonly (Omit<Lease, 'lease'> & { lease: number | null })[],
   ): Promise<string[]> {
-    const rows = await this.database.query<{ owner: string }>(
+    const rows = await this.database.for(leases).query<{ owner: string }>(
       `WITH held AS (
          SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::float8[])
            AS h (scope, endpoint, key, owner, lease)
@@ -59,7 +59,7 @@ export class LeaseStore {
 
   /** Ends leases early, at shutdown, so that retries elsewhere need not wait for them to lapse. */
   async letGo(leases: readonly Omit<Lease, 'lease'>[]): Promise<void> {
-    await this.database.query(
+    await this.database.for(leases).query(
       `WITH free AS (
          SELECT k.scope, k.endpoint, k.key
          FROM ${HELD} AS h (scope, endpoint, key, owner)
@@ -74,7 +74,7 @@ export class LeaseStore {
 
   /** Which of these attempts still run, for all waiting duplicates of a process at once. */
   async stillRunning(attempts: readonly Omit<Lease, 'lease'>[]): Promise<Set<string>> {
-    const rows = await this.database.query<{ owner: string }>(
+    const rows = await this.database.for(attempts).query<{ owner: string }>(
       `SELECT k.owner
        FROM ${HELD} AS a (scope, endpoint, key, owner)
        JOIN ${this.keys} k ON ${sameKey('k', 'a')} AND k.owner = a.owner

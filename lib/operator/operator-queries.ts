@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../postgres/database.js';
+import { Database, type Statements } from '../postgres/database.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { AuditQueries } from './audit-queries.js';
@@ -38,7 +38,7 @@ export class OperatorQueries {
       const limit = search.limit - found.length;
       found.push(...(await this.select(this.stretch, { ...search, after, limit })));
       if (found.length >= search.limit) return pageOf(found, search);
-      const end = await this.endOfStretch(after);
+      const end = await this.endOfStretch(after, search);
       if (end === undefined) return pageOf(found, search);
       after = end;
     }
@@ -70,9 +70,9 @@ export class OperatorQueries {
   }
 
   private async select(from: string, search: KeySearch): Promise<KeySummary[]> {
-    const { statuses, scope, key, effectKey, ids, route, olderThan, youngerThan, after, limit } =
-      search;
-    const rows = await this.database.query<SummaryRow>(
+    const { statuses, scope, key, effectKey, ids, route, held, after, limit } = search;
+    const { olderThan, youngerThan } = search;
+    const rows = await this.statements(search).query<SummaryRow>(
       `SELECT ${SUMMARY}
        FROM (
          SELECT * FROM ${from} walked
@@ -83,14 +83,19 @@ export class OperatorQueries {
            AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
            AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
            AND ($9::bigint[] IS NULL OR id = ANY ($9)) AND ($10::text IS NULL OR route = $10)
+           AND ($11::boolean IS NULL OR (held_at IS NOT NULL) = $11)
          ORDER BY id
          LIMIT $8
        ) k
        LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
        ORDER BY k.id`,
-      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route],
+      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route, held],
     );
     return rows.map(summaryOf);
+  }
+
+  private statements({ scope }: KeySearch): Statements {
+    return scope === null ? this.database : this.database.for({ scope });
   }
 
   /** The next rows of the walk, behind the parameter $1. */
@@ -98,8 +103,8 @@ export class OperatorQueries {
     return `(SELECT * FROM ${this.keys} WHERE id > $1 ORDER BY id LIMIT ${WALK})`;
   }
 
-  private async endOfStretch(after: string): Promise<string | undefined> {
-    const [row] = await this.database.query<{ last: string; rows: number }>(
+  private async endOfStretch(after: string, search: KeySearch): Promise<string | undefined> {
+    const [row] = await this.statements(search).query<{ last: string; rows: number }>(
       `SELECT max(id) AS last, count(*)::int AS rows FROM ${this.stretch} k`,
       [after],
     );
@@ -124,7 +129,8 @@ export const SUMMARY = `
   ${milliseconds("nullif(k.reconcile_after, 'infinity')")} AS "reconcileAfter",
   ${milliseconds('k.resume_after')} AS "resumeAfter",
   ${milliseconds('k.created_at')} AS "createdAt", ${milliseconds('k.last_run_at')} AS "lastRunAt",
-  ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt"`;
+  ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt",
+  ${milliseconds('k.held_at')} AS "heldAt"`;
 
 export interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
   phase: string | null;
@@ -144,6 +150,7 @@ export function summaryOf<Row extends SummaryRow>(
     'lastRunAt',
     'completedAt',
     'expiresAt',
+    'heldAt',
   );
   // With a recorded answer nothing is in doubt, even if the outcome of a call could not be
   // recorded.

@@ -23,7 +23,7 @@ export interface NewMessage {
 export class OutboxStore {
   private readonly outbox: string;
 
-  constructor(database: Database) {
+  constructor(private readonly database: Database) {
     this.outbox = database.table('idempotency_outbox');
   }
 
@@ -36,6 +36,7 @@ export class OutboxStore {
    * null, so nothing is locked.
    */
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
+    await this.database.enter(tx.queryRunner!, [message.scope]);
     await tx.query(
       `WITH locked AS MATERIALIZED (SELECT ${lockOrderingKey('$4::text')})
        INSERT INTO ${this.outbox} (scope, id, topic, payload, ordering_key, available_at, traceparent, key_id)

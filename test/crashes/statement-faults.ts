@@ -48,7 +48,8 @@ export class StatementFaults {
       if (this.isDue('before', nth)) await this.terminateBackendOf(client);
       if (isQuery(args[0])) {
         const { callback } = args[0];
-        args[0].callback = (...outcome) => void after(nth).then(() => callback(...outcome));
+        args[0].callback = (...outcome) =>
+          void after(nth).then(() => callback(...outcome), callback);
         return query(...args);
       }
       const result = await query(...args);

@@ -68,7 +68,7 @@ export class PostgresProxy {
   private server: Server | undefined;
   private port = 0;
 
-  constructor(private readonly target: URL) {}
+  constructor(private target: URL) {}
 
   /** Connections are accepted, now or again. */
   async accept(): Promise<void> {
@@ -92,6 +92,17 @@ export class PostgresProxy {
     server?.close();
     this.cut();
     await closed;
+  }
+
+  /** The address leads to another server from now on, as after a failover; open connections break. */
+  leadTo(url: string): void {
+    this.target = new URL(url);
+    this.cut();
+  }
+
+  /** Breaks the connections on which the server has a statement to answer. */
+  cutBusy(): void {
+    for (const link of this.links) if (link.busy) link.cut();
   }
 
   /** Breaks all open connections. */
@@ -211,6 +222,10 @@ class Link {
   loseClient(): void {
     this.clientLost = true;
     this.client.resetAndDestroy();
+  }
+
+  get busy(): boolean {
+    return this.pending.length > 0;
   }
 
   cut(): void {

@@ -49,12 +49,12 @@ if (values.growth) {
 } else if (values.observed) {
   const { observed } = await import('./observed.mjs');
   await observed(only);
-} else if (values['open-loop']) {
-  const { openLoopAlone } = await import('./open-loop.mjs');
-  await openLoopAlone();
 } else if (values.limited) {
   const { limited } = await import('./limited.mjs');
   await limited(only);
+} else if (values['open-loop']) {
+  const { openLoopAlone } = await import('./open-loop.mjs');
+  await openLoopAlone();
 } else {
   const { compare } = await import('./compare.mjs');
   await compare(values.quick ? 'quick' : values.network ? 'network' : 'full');

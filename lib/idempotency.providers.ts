@@ -1,6 +1,8 @@
 import type { Provider } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { backgroundProviders } from './background.providers.js';
+import { encryptionProviders } from './encryption.providers.js';
+import { ColumnCiphers } from './encryption/column-cipher.js';
 import { Maintenance } from './background/maintenance.js';
 import { CallRunner } from './calls/call-runner.js';
 import { Idempotency } from './calls/idempotency.js';
@@ -165,6 +167,7 @@ export const providers: Provider[] = [
       phases: RecordedPhases,
       leases: LeaseKeeper,
       room: WaitingRequests,
+      ciphers: ColumnCiphers,
       places: WaitingPlaces,
       { breaker }: Database,
       settings: IdempotencySettings,
@@ -177,6 +180,7 @@ export const providers: Provider[] = [
         phases,
         leases,
         room,
+        ciphers,
         places,
         breaker,
         settings.storeTimeout,
@@ -189,6 +193,7 @@ export const providers: Provider[] = [
       RecordedPhases,
       LeaseKeeper,
       WaitingRequests,
+      ColumnCiphers,
       WaitingPlaces,
       Database,
       IdempotencySettings,
@@ -241,6 +246,7 @@ export const providers: Provider[] = [
     },
     inject: [DATA_SOURCE, Database, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch],
   },
+  ...encryptionProviders,
   ...backgroundProviders,
   ...operatorProviders,
   ...openApiProviders,

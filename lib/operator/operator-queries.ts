@@ -1,4 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers, type CipherOf } from '../encryption/column-cipher.js';
+import { KEY } from '../encryption/columns.js';
+import { shown } from '../encryption/shown.js';
+import {
+  INSPECTED,
+  inspected,
+  inspectedPhase,
+  type InspectedColumns,
+  type PhaseRow,
+} from './inspected-columns.js';
 import { Database, type Statements } from '../postgres/database.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
@@ -22,6 +32,7 @@ export class OperatorQueries {
   constructor(
     private readonly database: Database,
     private readonly audit: AuditQueries,
+    private readonly ciphers: ColumnCiphers,
   ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
@@ -45,27 +56,31 @@ export class OperatorQueries {
   }
 
   async inspect(id: string): Promise<KeyReport | undefined> {
-    const [key] = await this.database.query<SummaryRow & Pick<KeyReport, 'answer' | 'request'>>(
-      `SELECT ${SUMMARY}, k.request,
-              CASE WHEN k.response_status IS NOT NULL THEN json_build_object(
-                'status', k.response_status, 'headers', k.response_headers,
-                'bytes', coalesce(octet_length(k.response_body), 0)
-              ) END AS answer
+    const [key] = await this.database.query<SummaryRow & InspectedColumns>(
+      `SELECT ${SUMMARY}, ${INSPECTED}
        FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
        WHERE k.id = $1`,
       [id],
     );
     if (!key) return undefined;
-    const phases = await this.database.query<KeyReport['phases'][number]>(
+    const cipher = (await this.ciphers.readers([key]))(key.scope);
+    const phases = await this.database.query<PhaseRow>(
       `SELECT name, position, kind, state, attempt, effect_key AS "effectKey", in_doubt AS "inDoubt",
-              ${milliseconds('key_valid_until')} AS "keyValidUntil", request, result,
+              ${milliseconds('key_valid_until')} AS "keyValidUntil",
+              request::text AS request, result::text AS result,
               ${milliseconds('started_at')} AS "startedAt",
               ${milliseconds('finished_at')} AS "finishedAt"
        FROM ${this.phases} WHERE scope = $1 AND key_id = $2 ORDER BY position`,
       [key.scope, key.id],
     );
-    for (const phase of phases) withDates(phase, 'keyValidUntil', 'startedAt', 'finishedAt');
-    const report = { ...summaryOf(key), phases, audit: await this.audit.ofKey(key) };
+    const report = {
+      ...inspected(
+        summaryOf(key, () => cipher),
+        cipher,
+      ),
+      phases: phases.map((phase) => inspectedPhase(key.id, phase, cipher)),
+      audit: await this.audit.ofKey(key),
+    };
     return { ...report, timeline: timelineOf(report) };
   }
 
@@ -91,7 +106,8 @@ export class OperatorQueries {
        ORDER BY k.id`,
       [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route, held],
     );
-    return rows.map(summaryOf);
+    const cipherOf = await this.ciphers.readers(rows);
+    return rows.map((row) => summaryOf(row, cipherOf));
   }
 
   private statements({ scope }: KeySearch): Statements {
@@ -140,6 +156,7 @@ export interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
 
 export function summaryOf<Row extends SummaryRow>(
   row: Row,
+  cipherOf: CipherOf,
 ): Omit<Row, 'phase' | 'effectKey' | 'startedAt'> & KeySummary {
   const { phase, effectKey, startedAt, ...key } = withDates(
     row,
@@ -156,5 +173,6 @@ export function summaryOf<Row extends SummaryRow>(
   // recorded.
   const doubtful =
     key.status !== 'completed' && phase !== null && effectKey !== null && startedAt !== null;
-  return { ...key, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
+  const path = shown(() => cipherOf(row.scope).openText(row.path, KEY.path, row) ?? null);
+  return { ...key, path, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
 }

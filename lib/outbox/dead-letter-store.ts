@@ -1,13 +1,31 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers } from '../encryption/column-cipher.js';
+import { AUDIT, MESSAGE as SEALED } from '../encryption/columns.js';
+import { shown } from '../encryption/shown.js';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { publish } from '../telemetry/publish.js';
-import { lockOrderingKey, MESSAGE, sameMessage, type StoredMessage } from './message-statements.js';
+import {
+  lockOrderingKey,
+  MESSAGE,
+  openMessage,
+  sameMessage,
+  type StoredMessage,
+} from './message-statements.js';
 
 export interface StoredDeadLetter extends StoredMessage {
   keyId: string | null;
   lastError: string;
   deadAt: Date;
+}
+
+/** A dead letter as it was when somebody decided about it. */
+export interface SeenLetter {
+  scope: string;
+  id: string;
+  keyId: string | null;
+  topic: string;
+  attempts: number;
 }
 
 /** Finds dead letters and requeues them; each requeue leaves an entry in the audit. */
@@ -16,7 +34,10 @@ export class DeadLetterStore {
   private readonly outbox: string;
   private readonly audit: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.outbox = database.table('idempotency_outbox');
     this.audit = database.table('idempotency_audit');
   }
@@ -36,16 +57,22 @@ export class DeadLetterStore {
        LIMIT $3`,
       [topic, ids, limit],
     );
-    return rows.map((row) => withDates(row, 'createdAt', 'deadAt'));
+    const cipherOf = await this.ciphers.readers(rows);
+    return rows.map((row) => {
+      const cipher = cipherOf(row.scope);
+      const lastError = shown(() => cipher.openText(row.lastError, SEALED.lastError, row) ?? '');
+      return { ...openMessage(withDates(row, 'createdAt', 'deadAt'), cipher), lastError };
+    });
   }
 
-  /** The scope of a dead letter, by which every other statement finds it. */
-  async scopeOf(id: string): Promise<string | undefined> {
-    const [row] = await this.database.query<{ scope: string }>(
-      `SELECT m.scope FROM ${this.outbox} m WHERE m.id = $1 AND m.dead_at IS NOT NULL`,
+  /** What a decision about a dead letter is based on, with the scope by which statements find it. */
+  async seen(id: string): Promise<SeenLetter | undefined> {
+    const [row] = await this.database.query<SeenLetter>(
+      `SELECT m.scope, m.id, m.key_id AS "keyId", m.topic, m.attempts
+       FROM ${this.outbox} m WHERE m.id = $1 AND m.dead_at IS NOT NULL`,
       [id],
     );
-    return row?.scope;
+    return row;
   }
 
   /**
@@ -54,31 +81,41 @@ export class DeadLetterStore {
    * old position it could be delivered at the same time as a later message.
    */
   async requeue(
-    { scope, id }: { scope: string; id: string },
+    { scope, id, keyId, topic, attempts }: SeenLetter,
     { who, why }: { who: string; why: string | null },
   ): Promise<boolean> {
-    const rows = await this.database.query<{ topic: string }>(
+    const entry = { keyId, messageId: id, action: 'requeue' };
+    const cipher = await this.ciphers.of(scope);
+    const state = (status: string, count: number) =>
+      JSON.stringify({ status, topic, attempts: count });
+    const rows = await this.database.query(
       `WITH letter AS MATERIALIZED (
-         SELECT m.scope, m.id, m.attempts, ${lockOrderingKey('m.ordering_key')}
+         SELECT m.scope, m.id, ${lockOrderingKey('m.ordering_key')}
          FROM ${this.outbox} m
-         WHERE m.scope = $1 AND m.id = $2 AND m.dead_at IS NOT NULL
+         WHERE m.scope = $1 AND m.id = $2 AND m.dead_at IS NOT NULL AND m.attempts = $7
        ), requeued AS (
          UPDATE ${this.outbox} m
          SET dead_at = NULL, attempts = 0, available_at = now(), position = DEFAULT
          FROM letter
          WHERE ${sameMessage('m', 'letter')} AND m.dead_at IS NOT NULL
-         RETURNING m.key_id, m.topic, letter.attempts
+         RETURNING m.key_id
        )
        INSERT INTO ${this.audit} (scope, key_id, message_id, action, who, why, before, after)
-       SELECT $1, key_id, $2, 'requeue', $3, $4,
-              json_build_object('status', 'dead', 'topic', topic, 'attempts', attempts),
-              json_build_object('status', 'queued', 'topic', topic, 'attempts', 0)
+       SELECT $1, key_id, $2, 'requeue', $3, $4, $5::json, $6::json
        FROM requeued
-       RETURNING before ->> 'topic' AS topic`,
-      [scope, id, who, why],
+       RETURNING id`,
+      [
+        scope,
+        id,
+        who,
+        cipher.text(why, AUDIT.why, entry),
+        cipher.json(state('dead', attempts), AUDIT.before, entry),
+        cipher.json(state('queued', 0), AUDIT.after, entry),
+        attempts,
+      ],
     );
-    const [row] = rows;
-    if (row) publish('outbox_requeued', () => ({ id, topic: row.topic, who }));
-    return row !== undefined;
+    if (rows.length === 0) return false;
+    publish('outbox_requeued', () => ({ id, topic, who }));
+    return true;
   }
 }

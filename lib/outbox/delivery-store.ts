@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers } from '../encryption/column-cipher.js';
+import { MESSAGE as SEALED } from '../encryption/columns.js';
 import { Database } from '../postgres/database.js';
 import { nowIf, withDates } from '../postgres/times.js';
-import { MESSAGE, sameMessage, type StoredMessage } from './message-statements.js';
+import { MESSAGE, openMessage, sameMessage, type StoredMessage } from './message-statements.js';
 
 /** The right to deliver a message now. */
 export interface MessageLease {
@@ -21,7 +23,10 @@ const HELD = 'unnest($1::text[], $2::uuid[], $3::uuid[]) AS h (scope, id, token)
 export class DeliveryStore {
   private readonly outbox: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.outbox = database.table('idempotency_outbox');
   }
 
@@ -68,7 +73,8 @@ export class DeliveryStore {
        RETURNING ${MESSAGE}`,
       [topics, token, lease, limit],
     );
-    return rows.map((row) => withDates(row, 'createdAt'));
+    const cipherOf = await this.ciphers.readers(rows);
+    return rows.map((row) => openMessage(withDates(row, 'createdAt'), cipherOf(row.scope)));
   }
 
   /**
@@ -118,6 +124,7 @@ export class DeliveryStore {
     error: string,
     pause: number | null,
   ): Promise<boolean> {
+    const cipher = await this.ciphers.of(scope);
     const rows = await this.database.query(
       `UPDATE ${this.outbox}
        SET lease_token = NULL, last_error = $4,
@@ -125,7 +132,7 @@ export class DeliveryStore {
            dead_at = ${nowIf('$5::float8 IS NULL')}
        WHERE scope = $1 AND id = $2 AND lease_token = $3
        RETURNING id`,
-      [scope, id, token, error, pause],
+      [scope, id, token, cipher.text(error, SEALED.lastError, { id }), pause],
     );
     return rows.length === 1;
   }

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { ColumnCiphers, type ColumnCipher } from '../encryption/column-cipher.js';
+import { MESSAGE } from '../encryption/columns.js';
 import { Database } from '../postgres/database.js';
 import { lockOrderingKey } from './message-statements.js';
 
@@ -16,6 +18,8 @@ export interface NewMessage {
   delay: number;
   /** The span that adds it. */
   traceparent: string | undefined;
+  /** Of that request's scope; undefined outside a request. */
+  cipher: ColumnCipher | undefined;
 }
 
 /** Adds messages to `idempotency_outbox`. */
@@ -23,7 +27,10 @@ export interface NewMessage {
 export class OutboxStore {
   private readonly outbox: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.outbox = database.table('idempotency_outbox');
   }
 
@@ -37,6 +44,7 @@ export class OutboxStore {
    */
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
     await this.database.enter(tx.queryRunner!, [message.scope]);
+    const cipher = message.cipher ?? (await this.ciphers.of(message.scope));
     await tx.query(
       `WITH locked AS MATERIALIZED (SELECT ${lockOrderingKey('$4::text')})
        INSERT INTO ${this.outbox} (scope, id, topic, payload, ordering_key, available_at, traceparent, key_id)
@@ -45,7 +53,7 @@ export class OutboxStore {
       [
         message.id,
         message.topic,
-        message.payload ?? null,
+        cipher.json(message.payload, MESSAGE.payload, message),
         message.orderingKey,
         message.delay,
         message.scope,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import { PLAIN, PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { StatusStore } from '../../lib/background/status-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
@@ -33,7 +34,7 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
     await distribute();
     keys = await openKeyStore(CITUS_URL!, { distributed: true });
     phases = new PhaseStore(keys.statements);
-    status = new StatusStore(keys.statements);
+    status = new StatusStore(keys.statements, new PlainCiphers());
     recorded = new RecordedPhases(keys.statements);
   });
   afterAll(async () => {
@@ -135,6 +136,7 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
           responseStatus: 201,
           responseHeaders: {},
           responseBody: Buffer.from('made'),
+          responseVersion: 1,
           errorCode: null,
           retention: 86_400_000,
           resumeIn: null,
@@ -167,8 +169,10 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
       ]);
     expect(new Set(await tasksOf(intent))).toEqual(new Set([1]));
     expect(new Set(await tasksOf(end))).toEqual(new Set([1]));
-    expect(await recorded.of(attempt)).toMatchObject([{ name: 'charged', state: 'finished' }]);
-    expect(await tasksOf(() => recorded.of(attempt))).toEqual([1]);
+    expect(await recorded.of(attempt, PLAIN)).toMatchObject([
+      { name: 'charged', state: 'finished' },
+    ]);
+    expect(await tasksOf(() => recorded.of(attempt, PLAIN))).toEqual([1]);
     expect(await tasksOf(() => phases.endOf(attempt, 'charged'))).toEqual([1, 1]);
   });
 
@@ -186,7 +190,7 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
     expect(await admin.query('SELECT FROM idempotency_keys WHERE id = $1', [attempt.id])).toEqual(
       [],
     );
-    expect(await recorded.of(attempt)).toEqual([]);
+    expect(await recorded.of(attempt, PLAIN)).toEqual([]);
   });
 
   it('move a key from state to state with one task each', async () => {
@@ -200,7 +204,7 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
       async () =>
         transitions.leaveToWorker(await reserve(), {
           name: 'rides.create',
-          input: undefined,
+          input: null,
           maxRunTime: 1_000,
         }),
     ];

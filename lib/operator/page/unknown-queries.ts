@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers, type CipherOf } from '../../encryption/column-cipher.js';
 import { Database } from '../../postgres/database.js';
 import { phaseInDoubt } from '../../schema/phase-in-doubt.js';
 import type { KeySummary } from '../key-report.js';
@@ -61,7 +62,10 @@ export class UnknownQueries {
   private readonly keys: string;
   private readonly phases: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
   }
@@ -81,7 +85,8 @@ export class UnknownQueries {
     let place = after === undefined ? BEGINNING : placeFrom(after);
     for (let walked = 0; walked < walk; walked += STRETCH) {
       const rows = await this.select(filter, place, limit - keys.length);
-      keys.push(...rows.map(keyOf));
+      const cipherOf = await this.ciphers.readers(rows);
+      keys.push(...rows.map((row) => keyOf(row, cipherOf)));
       if (keys.length >= limit) return { keys, next: cursorOf(placeOf(place.part, rows.at(-1)!)) };
       const end = await this.endOfStretch(place);
       if (!end && place.part === 'reconciler') return { keys, next: undefined };
@@ -141,9 +146,9 @@ interface UnknownRow extends SummaryRow, PlaceRow {
   keyValidUntil: number | null;
 }
 
-function keyOf({ keyValidUntil, ...summary }: UnknownRow): UnknownKey {
+function keyOf({ keyValidUntil, ...summary }: UnknownRow, cipherOf: CipherOf): UnknownKey {
   return {
-    ...summaryOf(summary),
+    ...summaryOf(summary, cipherOf),
     keyValidUntil: keyValidUntil === null ? null : new Date(keyValidUntil),
   };
 }

@@ -66,7 +66,10 @@ export function operationOf(route: DocumentedRoute, module: DocumentedModule): I
       ...(answersAccepted(policy) && { 202: accepted(module) }),
       ...problemResponses(codes, module.voice, header),
     },
-    replayHeaders: { ...REPLAYED, ...((policy.retention !== null || policy.retentionOf) && EXPIRES) },
+    replayHeaders: {
+      ...REPLAYED,
+      ...((policy.retention !== null || policy.retentionOf) && EXPIRES),
+    },
     // Not by `isFinal`, which is the application's and knows requests only.
     isReplayed: (status) => isLastWord(status) || policy.onServerError === 'store',
     // What Fern's generator of clients knows: such an operation takes the headers that the root

@@ -14,7 +14,7 @@ const EXPECTED = [
   /^docs\/(?!\.vitepress\/|reference\/api\/).+\.(md|svg|png)$/,
   /^docs\/observability\/(alerts\.yml|dashboard\.json)$/,
   /^bench\/(README\.md|results\/.+\.(md|svg))$/,
-  /^(README\.md|CHANGELOG\.md|LICENSE)$/,
+  /^(README\.md|CHANGELOG\.md|SECURITY\.md|LICENSE)$/,
 ];
 
 /**

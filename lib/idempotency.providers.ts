@@ -15,6 +15,7 @@ import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, IMPORTED, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
+import { openDatabase } from './postgres/open-database.js';
 import { MemoryReplayCache, NoReplayCache, ReplayCache } from './keys/replay-cache.js';
 import { KeyBatches } from './keys/key-batches.js';
 import { RecordedPhases } from './keys/recorded-phases.js';
@@ -65,7 +66,12 @@ export const providers: Provider[] = [
   {
     provide: Database,
     useFactory: (dataSource: DataSource, settings: IdempotencySettings, schema?: string) =>
-      new Database(dataSource, settings.storeTimeout, schema, settings.preparedStatements),
+      openDatabase(dataSource, {
+        timeout: settings.storeTimeout,
+        schema,
+        prepares: settings.preparedStatements,
+        table: 'idempotency_keys',
+      }),
     inject: [DATA_SOURCE, IdempotencySettings, SCHEMA],
   },
   {
@@ -132,9 +138,12 @@ export const providers: Provider[] = [
   WaitingRequests,
   {
     provide: KeyBatches,
-    useFactory: (keys: KeyStore, { storeTimeout, batching }: IdempotencySettings) =>
-      new KeyBatches(keys, storeTimeout, batching),
-    inject: [KeyStore, IdempotencySettings],
+    useFactory: (
+      keys: KeyStore,
+      { storeTimeout, batching }: IdempotencySettings,
+      { distributed }: Database,
+    ) => new KeyBatches(keys, storeTimeout, batching && !distributed),
+    inject: [KeyStore, IdempotencySettings, Database],
   },
   {
     provide: ReplayCache,
@@ -214,12 +223,13 @@ export const providers: Provider[] = [
       reconcilers: Reconcilers,
       { storeTimeout, batching }: IdempotencySettings,
       watch: TransactionWatch,
+      { distributed }: Database,
     ) => {
-      const batches = new PhaseBatches(store, storeTimeout, batching);
+      const batches = new PhaseBatches(store, storeTimeout, batching && !distributed);
       const transactions = new PhaseTransactions(dataSource, store, batches);
       return new AtomicPhase({ batches, transactions, reconcilers }, watch);
     },
-    inject: [DATA_SOURCE, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch],
+    inject: [DATA_SOURCE, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch, Database],
   },
   ...backgroundProviders,
   ...operatorProviders,

@@ -12,6 +12,8 @@ import { CreateIdempotencyJobs1763251200004 } from './1763251200004-create-idemp
 import { CreateIdempotencyProcesses1763251200005 } from './1763251200005-create-idempotency-processes.js';
 import type { SchemaStep } from './table-names.js';
 
+export { distributeOnCitus, type CitusOptions } from './distribute-on-citus.js';
+
 type Step = (new (schema?: string) => MigrationInterface) & { adds: SchemaStep };
 
 /** Every step, oldest first. A step that was released is never edited; the next one is added. */

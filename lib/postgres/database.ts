@@ -9,6 +9,7 @@ import { persist } from './retries.js';
 import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
+import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { endStatement } from './statement-cancellation.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
 
@@ -25,6 +26,8 @@ const URGENT_PATIENCE = 250;
 
 /** Runs the library's statements, each on its own connection and within a bounded time. */
 export class Database {
+  /** How a statement reaches rows of several scopes. */
+  readonly scopes: Scopes;
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
 
@@ -37,6 +40,7 @@ export class Database {
     /** Whether the tables are distributed over several nodes, by scope. */
     readonly distributed = false,
   ) {
+    this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);
   }

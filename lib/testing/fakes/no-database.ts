@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { HealthStore } from '../../operator/health-store.js';
 import type { Database } from '../../postgres/database.js';
+import { ALL_SCOPES } from '../../postgres/scopes.js';
 
 /** Has subscribers, so that guards can be installed, and nothing to subscribe to. */
 export const NO_DATA_SOURCE = { subscribers: [], manager: {} } as unknown as DataSource;
@@ -9,6 +10,7 @@ export const NO_DATA_SOURCE = { subscribers: [], manager: {} } as unknown as Dat
 export const NO_DATABASE = {
   table: (name: string) => name,
   distributed: false,
+  scopes: ALL_SCOPES,
   query: async () => {
     throw new Error(
       'This needs the tables of the module, and provideIdempotencyForTests() has none. Test it with IdempotencyModule.forRoot() and a database.',

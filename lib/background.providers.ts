@@ -10,6 +10,7 @@ import { LeaseKeeper } from './keys/lease-keeper.js';
 import { CompleterStore } from './background/completer-store.js';
 import { StatusStore } from './background/status-store.js';
 import { StatusStreams } from './background/status-streams.js';
+import { OrphanedPhasesStore } from './background/orphaned-phases-store.js';
 import { ReaperStore } from './background/reaper-store.js';
 import { ReconcilerStore } from './background/reconciler-store.js';
 import { WaitingRequests } from './keys/waiting-requests.js';
@@ -45,6 +46,7 @@ export const backgroundProviders: Provider[] = [
   CompleterStore,
   ReconcilerStore,
   ReaperStore,
+  OrphanedPhasesStore,
   StatusStore,
   StatusStreams,
   OutboxStore,
@@ -82,6 +84,7 @@ export const backgroundProviders: Provider[] = [
       CompleterStore,
       ReconcilerStore,
       ReaperStore,
+      OrphanedPhasesStore,
       KeyStore,
       KeyTransitions,
       PhaseStore,
@@ -103,6 +106,7 @@ function createMaintenance(
   completerStore: CompleterStore,
   reconcilerStore: ReconcilerStore,
   reaperStore: ReaperStore,
+  orphanedPhases: OrphanedPhasesStore,
   keys: KeyStore,
   transitions: KeyTransitions,
   phases: PhaseStore,
@@ -154,7 +158,13 @@ function createMaintenance(
 
   const closing = renderProblem(unfinished(), settings);
   const wakeJob = (job: 'completer' | 'reconciler') => maintenance.wake(job);
-  const reaper = new Reaper(reaperStore, closing, wakeJob, transitions.unknownOutcomes);
+  const reaper = new Reaper(
+    reaperStore,
+    orphanedPhases,
+    closing,
+    wakeJob,
+    transitions.unknownOutcomes,
+  );
   maintenance.add('reaper', reaper);
 
   const routes = new OutboxRoutes(outboxHandlers, settings.outbox.transport);

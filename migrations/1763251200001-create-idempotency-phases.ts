@@ -6,8 +6,7 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
     table: 'idempotency_phases',
     columns: [
       'scope',
-      'endpoint',
-      'key',
+      'key_id',
       'name',
       'position',
       'kind',
@@ -28,14 +27,15 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
   constructor(private readonly schema?: string) {}
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    const keys = tableName(queryRunner, 'idempotency_keys', this.schema);
     const phases = tableName(queryRunner, 'idempotency_phases', this.schema);
     const names = namesOf(queryRunner, 'idempotency_phases', this.schema);
     await queryRunner.query(`
       CREATE TABLE ${phases} (
         "scope" text NOT NULL,
-        "endpoint" text NOT NULL,
-        "key" text NOT NULL,
+        -- The id of the key. No foreign key: it would be checked for every phase, and every
+        -- phase is written in one statement with an update of its key, which has to be there.
+        -- Whatever removes a key removes its phases.
+        "key_id" bigint NOT NULL,
         "name" text NOT NULL,
         "position" integer NOT NULL,
         "kind" text NOT NULL,
@@ -52,10 +52,7 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
         "started_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT statement_timestamp(),
         "finished_at" TIMESTAMP WITH TIME ZONE,
 
-        CONSTRAINT ${names.primaryKey('scope', 'endpoint', 'key', 'name')}
-          PRIMARY KEY ("scope", "endpoint", "key", "name"),
-        CONSTRAINT "fk_idempotency_phases_key" FOREIGN KEY ("scope", "endpoint", "key")
-          REFERENCES ${keys} ("scope", "endpoint", "key") ON DELETE CASCADE,
+        CONSTRAINT ${names.primaryKey('scope', 'key_id', 'name')} PRIMARY KEY ("scope", "key_id", "name"),
         CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind = ANY ('{local,foreign,operation}')),
         CONSTRAINT "ck_idempotency_phases_state" CHECK (
           state = ANY ('{intended,withdrawn,reconciled,finished,rejected}')

@@ -26,8 +26,8 @@ export async function fill(url, { expired, young }, progress) {
       `UPDATE idempotency_keys SET status = 'unknown' WHERE scope = 'old' AND id % ${ONE_UNKNOWN_IN} = 0`,
     );
     await client.query(
-      `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, result)
-       SELECT scope, endpoint, key, 'phase_' || p, p, 'local', 'finished', 1, '{"id": 42}'
+      `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt, result)
+       SELECT scope, id, 'phase_' || p, p, 'local', 'finished', 1, '{"id": 42}'
        FROM idempotency_keys, generate_series(1, 2) AS p WHERE id % 10 = 1`,
     );
     await client.query('VACUUM ANALYZE idempotency_keys, idempotency_phases');

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Answer } from '../answers/answer.js';
 import { sqlCode } from '../schema/error-code.js';
 import { Database } from '../postgres/database.js';
-import { sameKey, type KeyName } from '../schema/key-name.js';
+import { isPhaseOf, sameKey, type KeyName } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 
@@ -69,8 +69,8 @@ export class ReaperStore {
       'ids' in choice
         ? 'k.id = ANY ($4::bigint[])'
         : '($4::timestamptz IS NULL OR k.expires_at >= $4) AND NOT k.id = ANY ($5::bigint[])';
-    const having = (outcome: ReapOutcome, row = 'k') =>
-      `due.outcome = '${outcome}' AND ${sameKey(row, 'due')}`;
+    const having = (outcome: ReapOutcome) =>
+      `due.outcome = '${outcome}' AND ${sameKey('k', 'due')}`;
     return this.database.query<ReapedKey>(
       `WITH due AS MATERIALIZED (
          SELECT k.id, k.scope, k.endpoint, k.key, k.expires_at,
@@ -93,8 +93,9 @@ export class ReaperStore {
          DELETE FROM ${this.keys} k USING due WHERE ${having('removed')}
        ), buried AS (
          UPDATE ${this.keys} k SET ${TOMBSTONE} FROM due WHERE ${having('buried')}
-       ), phases_of_buried AS (
-         DELETE FROM ${this.phases} p USING due WHERE ${having('buried', 'p')}
+       ), phases_of_both AS (
+         DELETE FROM ${this.phases} p USING due
+         WHERE due.outcome IN ('removed', 'buried') AND ${isPhaseOf('due')}
        ), closed AS (
          UPDATE ${this.keys} k SET ${completedWith(1)}, last_error_code = ${sqlCode('unfinished')}
          FROM due WHERE ${having('closed')}

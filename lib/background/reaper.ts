@@ -3,6 +3,7 @@ import { errorLine } from '../telemetry/error-line.js';
 import { publish } from '../telemetry/publish.js';
 import type { UnknownOutcomes } from '../keys/unknown-outcomes.js';
 import { errorCode } from '../postgres/database-errors.js';
+import type { OrphanedPhasesStore } from './orphaned-phases-store.js';
 import type { ReapOutcome, ReapedKey, ReaperStore } from './reaper-store.js';
 import type { Answer } from '../answers/answer.js';
 
@@ -21,7 +22,7 @@ const TELLING: Partial<Record<ReapOutcome, string>> = {
 /**
  * Removes, buries or closes keys past their retention, in the order of their
  * expiry, batch by batch. Locked rows are skipped and found again in the next
- * round.
+ * round. At the end of a round it looks for phases whose key somebody else removed.
  */
 export class Reaper {
   private readonly logger = new Logger('IdempotencyMaintenance');
@@ -35,6 +36,7 @@ export class Reaper {
 
   constructor(
     private readonly store: ReaperStore,
+    private readonly orphanedPhases: OrphanedPhasesStore,
     /** The answer to a request that nobody finished. */
     private readonly unfinished: Answer,
     /** There is work for another job. */
@@ -52,8 +54,10 @@ export class Reaper {
       reaped = await this.reapAround(await this.store.due(choice));
     }
     this.tell(reaped);
-    if (reaped.length < batch) this.endRound();
-    else this.from = reaped.at(-1)!.expiredAt;
+    if (reaped.length < batch) {
+      this.endRound();
+      await this.orphanedPhases.removeNext();
+    } else this.from = reaped.at(-1)!.expiredAt;
     return reaped.length;
   }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
-import { sameKey } from '../schema/key-name.js';
+import { isPhaseOf } from '../schema/key-name.js';
 import type { KeyProgress, ProgressMark } from './status-progress.js';
 
 /** The statements of the status route. */
@@ -53,7 +53,7 @@ export class StatusStore {
                    ${milliseconds('k.completed_at')} AS "completedAt",
                    ${milliseconds('k.expires_at')} AS "expiresAt"
             FROM ${from}
-            LEFT JOIN ${this.phases} o ON ${sameKey('o', 'k')} AND o.kind = 'operation'`;
+            LEFT JOIN ${this.phases} o ON ${isPhaseOf('k', 'o')} AND o.kind = 'operation'`;
   }
 }
 

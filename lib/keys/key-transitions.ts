@@ -31,9 +31,11 @@ export class KeyTransitions {
   /** Reports each key that becomes unknown. */
   readonly unknownOutcomes = new UnknownOutcomes();
   private readonly keys: string;
+  private readonly phases: string;
 
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
+    this.phases = database.table('idempotency_phases');
   }
 
   /**
@@ -118,16 +120,20 @@ export class KeyTransitions {
   /** Removes a finished key that is past its retention, so that it can be used again. */
   async forget(name: KeyName): Promise<void> {
     await this.database.query(
-      `DELETE FROM ${this.keys} k
-       WHERE ${isKey('k')} AND status = 'completed' AND expires_at <= now() AND ${BOUNDED_LOCK_WAIT}`,
+      `WITH removed AS (
+         DELETE FROM ${this.keys} k
+         WHERE ${isKey('k')} AND status = 'completed' AND expires_at <= now() AND ${BOUNDED_LOCK_WAIT}
+         RETURNING k.id
+       )
+       DELETE FROM ${this.phases} WHERE scope = $1 AND key_id IN (SELECT id FROM removed)`,
       nameParameters(name),
     );
   }
 
   /**
    * Releases a key whose handler never began. After a first attempt the row is
-   * removed; after a later one the key stays open, because earlier attempts did
-   * begin. Also true if there is nothing left to release, as after a lost reply.
+   * removed, and it has no phases; after a later one the key stays open, because
+   * earlier attempts did begin. Also true if there is nothing left to release, as after a lost reply.
    */
   async giveBack(reservation: Omit<Lease, 'lease'>): Promise<void> {
     await this.database.query(

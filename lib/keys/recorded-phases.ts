@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
-import { isKey, nameParameters, type KeyName } from '../schema/key-name.js';
+import type { KeyName } from '../schema/key-name.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 
 /** Reads what earlier attempts recorded, for a takeover. The phases themselves write. */
@@ -14,7 +14,7 @@ export class RecordedPhases {
   }
 
   /** The phases of a key, in order. */
-  async of(name: KeyName): Promise<PhaseRecord[]> {
+  async of({ scope, id }: KeyName & { id: string }): Promise<PhaseRecord[]> {
     const rows = await this.database.query<PhaseRow>(
       `SELECT name, position, kind, state,
               effect_key AS "effectKey",
@@ -23,10 +23,10 @@ export class RecordedPhases {
               ${milliseconds('started_at')} AS "startedAt",
               request::text AS "request",
               result::text AS "result"
-       FROM ${this.phases} p
-       WHERE ${isKey('p')}
+       FROM ${this.phases}
+       WHERE scope = $1 AND key_id = $2
        ORDER BY position`,
-      nameParameters(name),
+      [scope, id],
     );
     return rows.map((row) => ({
       ...withDates(row, 'startedAt'),

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
-import { isKey, NAME, nameParameters } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { AuditQueries } from './audit-queries.js';
@@ -62,8 +61,8 @@ export class OperatorQueries {
               ${milliseconds('key_valid_until')} AS "keyValidUntil", request, result,
               ${milliseconds('started_at')} AS "startedAt",
               ${milliseconds('finished_at')} AS "finishedAt"
-       FROM ${this.phases} p WHERE ${isKey('p')} ORDER BY position`,
-      nameParameters(key),
+       FROM ${this.phases} WHERE scope = $1 AND key_id = $2 ORDER BY position`,
+      [key.scope, key.id],
     );
     for (const phase of phases) withDates(phase, 'keyValidUntil', 'startedAt', 'finishedAt');
     const report = { ...summaryOf(key), phases, audit: await this.audit.ofKey(key) };
@@ -79,7 +78,7 @@ export class OperatorQueries {
          SELECT * FROM ${from} walked
          WHERE id > $1
            AND ($2::text IS NULL OR scope = $2) AND ($3::text IS NULL OR key = $3)
-           AND ($4::uuid IS NULL OR (${NAME}) IN (SELECT ${NAME} FROM ${this.phases} WHERE effect_key = $4))
+           AND ($4::uuid IS NULL OR (scope, id) IN (SELECT scope, key_id FROM ${this.phases} WHERE effect_key = $4))
            AND ($5::text[] IS NULL OR status = ANY ($5))
            AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
            AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')

@@ -2,13 +2,11 @@
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
 import { milliseconds } from '../postgres/times.js';
-import { NAME } from '../schema/key-name.js';
 
 /** The parameters of an entry, in order. */
 const ENTRY = {
   scope: 'text',
-  endpoint: 'text',
-  key: 'text',
+  id: 'bigint',
   owner: 'uuid',
   lease: 'float8',
   operation: 'text',
@@ -29,7 +27,7 @@ const ENTRY = {
 /**
  * Records entries of phases: the intent of a foreign call, or how a phase ended.
  *
- * The fence comes first. It updates the rows of the keys by name, owner and
+ * The fence comes first. It updates the rows of the keys by id, owner and
  * status, and renews their leases: an attempt that lost its lease writes nothing.
  * The first entry of a resumable operation stores what a worker needs to
  * continue, and only a finished phase is a recovery point.
@@ -62,20 +60,19 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
           recovery_point = CASE WHEN ${e.of('state')} = 'finished' THEN ${e.of('name')} ELSE k.recovery_point END
       ${tables}
       WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}k.scope = ${e.of('scope')}
-        AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
-        AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
-      RETURNING ${rows === 'one' ? 'k.scope, k.endpoint, k.key' : 'e.*'}
+        AND k.id = ${e.of('id')} AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
+      RETURNING ${rows === 'one' ? 'k.scope, k.id' : 'e.*'}
     )
     INSERT INTO ${phases} AS p
-      (${NAME}, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until,
+      (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until,
        request, result, started_at, finished_at)
-    SELECT ${NAME}, ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
+    SELECT scope, id, ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
            ${passed.of('state')}, ${passed.of('attempt')}, ${passed.of('effect_key')},
            ${passed.of('in_doubt')}, ${time} + ${passed.of('key_valid_for')} * interval '1 millisecond',
            ${passed.of('request')}::json, ${passed.of('result')}::json, ${time},
            ${time} + CASE WHEN ${passed.of('state')} <> 'intended' THEN interval '0' END
     FROM fence
-    ON CONFLICT (${NAME}, name) DO UPDATE
+    ON CONFLICT (scope, key_id, name) DO UPDATE
       SET state = excluded.state, attempt = excluded.attempt,
           in_doubt = coalesce(excluded.in_doubt, p.in_doubt),
           started_at = CASE WHEN excluded.state = 'intended' THEN excluded.started_at ELSE p.started_at END,
@@ -84,6 +81,6 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
           result = excluded.result, finished_at = excluded.finished_at
       WHERE p.state IN ('intended', 'withdrawn')
         OR (p.state = 'reconciled' AND excluded.state <> 'intended')
-    RETURNING ${NAME}, attempt,
+    RETURNING key_id AS "keyId", attempt,
       CASE WHEN state = 'intended' THEN ${milliseconds('started_at')} END AS "startedAt"`;
 }

@@ -6,14 +6,6 @@ import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
 import { withDates } from '../postgres/times.js';
-import {
-  isKey,
-  NAME,
-  nameColumns,
-  nameOf,
-  nameParameters,
-  type KeyName,
-} from '../schema/key-name.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import { recordSql } from './phase-statements.js';
 
@@ -61,7 +53,7 @@ export interface RecordedEntry {
 
 /**
  * Every statement on `idempotency_phases`. Writes are fenced: they update the
- * key's row by name, owner and status, and if there is none, nothing is written.
+ * key's row by id, owner and status, and if there is none, nothing is written.
  */
 @Injectable()
 export class PhaseStore {
@@ -91,10 +83,10 @@ export class PhaseStore {
       parametersFor(count, entryParameters(entries)),
       'urgent',
     );
-    const recorded = new Map(rows.map((row) => [nameOf(row), row]));
+    const recorded = new Map(rows.map((row) => [row.keyId, row]));
     // Of two attempts of one key, one has lost its lease.
     return entries.map(({ attempt }) => {
-      const row = recorded.get(nameOf(attempt));
+      const row = recorded.get(attempt.id);
       if (row?.attempt !== attempt.number) return undefined;
       const { startedAt } = withDates(row, 'startedAt');
       return { startedAt };
@@ -128,23 +120,24 @@ export class PhaseStore {
   ): Promise<boolean> {
     const rows = await this.database.query(
       `WITH fence AS (
-         UPDATE ${this.keys} k
+         UPDATE ${this.keys}
          SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
              expires_at = now() + (expires_at - coalesce(completed_at, created_at))
-         WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress'
-         RETURNING ${NAME}, operation
+         WHERE scope = $1 AND id = $2 AND owner = $3 AND status = 'in_progress'
+         RETURNING scope, id, operation
        ), ended AS (
-         UPDATE ${this.phases} p
-         SET state = $9, result = $10::json, attempt = $6, finished_at = statement_timestamp()
-         WHERE ${isKey('p')} AND p.name = $8 AND p.state = 'intended' AND EXISTS (SELECT FROM fence)
+         UPDATE ${this.phases}
+         SET state = $8, result = $9::json, attempt = $5, finished_at = statement_timestamp()
+         WHERE scope = $1 AND key_id IN (SELECT id FROM fence) AND name = $7 AND state = 'intended'
        )
-       INSERT INTO ${this.phases} (${NAME}, name, position, kind, state, attempt, result, finished_at)
-       SELECT ${NAME}, 'operation:' || operation, ${LAST_POSITION}, 'operation', $5, $6, $7::json,
+       INSERT INTO ${this.phases} (scope, key_id, name, position, kind, state, attempt, result, finished_at)
+       SELECT scope, id, 'operation:' || operation, ${LAST_POSITION}, 'operation', $4, $5, $6::json,
               statement_timestamp()
        FROM fence
        RETURNING name`,
       [
-        ...nameParameters(attempt),
+        attempt.scope,
+        attempt.id,
         attempt.owner,
         outcome.state,
         attempt.number,
@@ -164,26 +157,28 @@ export class PhaseStore {
    */
   async endOf(attempt: Attempt, name: string): Promise<{ result: string | undefined } | undefined> {
     await this.database.query(
-      `SELECT FROM ${this.keys} k WHERE ${isKey('k')} FOR NO KEY UPDATE`,
-      nameParameters(attempt),
+      `SELECT FROM ${this.keys} WHERE scope = $1 AND id = $2 FOR NO KEY UPDATE`,
+      [attempt.scope, attempt.id],
     );
     const [row] = await this.database.query<{ result: string | null }>(
-      `SELECT result::text AS "result" FROM ${this.phases} p
-       WHERE ${isKey('p')} AND name = $4 AND attempt = $5 AND state NOT IN ('intended', 'reconciled')`,
-      [...nameParameters(attempt), name, attempt.number],
+      `SELECT result::text AS "result" FROM ${this.phases}
+       WHERE scope = $1 AND key_id = $2 AND name = $3 AND attempt = $4 AND state NOT IN ('intended', 'reconciled')`,
+      [attempt.scope, attempt.id, name, attempt.number],
     );
     return row && { result: row.result ?? undefined };
   }
 }
 
-interface RecordedRow extends RecordedEntry, KeyName {
+interface RecordedRow extends RecordedEntry {
+  keyId: string;
   attempt: number;
 }
 
 /** In the order of ENTRY in phase-statements.ts. */
 function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
   return [
-    ...nameColumns(entries.map(({ attempt }) => attempt)),
+    entries.map(({ attempt }) => attempt.scope),
+    entries.map(({ attempt }) => attempt.id),
     entries.map(({ attempt }) => attempt.owner),
     entries.map(({ attempt }) => attempt.lease),
     entries.map(({ attempt }) => attempt.operation?.name ?? null),

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { SEEN, type SeenKey } from '../keys/seen-key.js';
 import { Database } from '../postgres/database.js';
 import type { ErrorCode } from '../schema/error-code.js';
-import { sameKey } from '../schema/key-name.js';
+import { isPhaseOf } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import type { PhaseState } from '../schema/phase-record.js';
@@ -58,7 +58,7 @@ export class ResolutionQueries {
       SeenForDecision & { phase: string; phaseState: PhaseState }
     >(
       `SELECT ${COLUMNS}, p.name AS phase, p.state AS "phaseState", p.effect_key AS "effectKey"
-       FROM ${this.phases} p JOIN ${this.keys} k ON ${sameKey('k', 'p')}
+       FROM ${this.phases} p JOIN ${this.keys} k ON ${isPhaseOf('k')}
        WHERE p.effect_key = $1`,
       [effectKey],
     );

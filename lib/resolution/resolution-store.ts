@@ -36,6 +36,9 @@ const FENCE = `${isKey('k')} AND k.owner = $4 AND k.attempt = $5 AND k.status = 
   AND extract(epoch FROM k.locked_until) = $7::numeric
   AND (k.status <> 'in_progress' OR k.locked_until <= now())`;
 
+/** Phases of the key that was changed. */
+const OF_CHANGED = 'p.scope = $1 AND p.key_id IN (SELECT id FROM changed)';
+
 /** The parameters of the fence and of the audit come before it. */
 const FIRST_PARAMETER = 14;
 
@@ -76,7 +79,7 @@ export class ResolutionStore {
       `, resolved_phase AS (
          UPDATE ${this.phases} p
          SET state = ${state}, result = ${result}::json, finished_at = statement_timestamp()
-         WHERE ${isKey('p')} AND EXISTS (SELECT FROM changed) AND p.name = ${name} AND p.state = ${from}
+         WHERE ${OF_CHANGED} AND p.name = ${name} AND p.state = ${from}
        )`,
     );
   }
@@ -128,6 +131,8 @@ export class ResolutionStore {
       seen,
       { ...actor, action: 'evict', after: null },
       `DELETE FROM ${this.keys} k WHERE ${FENCE}`,
+      [],
+      this.forgetPhases,
     );
   }
 
@@ -137,7 +142,7 @@ export class ResolutionStore {
       { ...actor, action: 'expire', after: stateAfter(seen, 'expired', null) },
       `UPDATE ${this.keys} k SET ${TOMBSTONE} WHERE ${FENCE}`,
       [],
-      `, forgotten AS (DELETE FROM ${this.phases} p WHERE ${isKey('p')} AND EXISTS (SELECT FROM changed))`,
+      this.forgetPhases,
     );
   }
 
@@ -149,6 +154,10 @@ export class ResolutionStore {
       `UPDATE ${this.keys} k SET ${completedWith(FIRST_PARAMETER)}, last_error_code = ${sqlCode('unfinished')} WHERE ${FENCE}`,
       [answer.status, JSON.stringify(answer.headers), answer.body],
     );
+  }
+
+  private get forgetPhases(): string {
+    return `, forgotten AS (DELETE FROM ${this.phases} p WHERE ${OF_CHANGED})`;
   }
 
   /** Undefined: the key has changed since it was seen, and nothing was written. */

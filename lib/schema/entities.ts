@@ -3,7 +3,7 @@ import { IdempotencyJob } from './idempotency-job.entity.js';
 import { IdempotencyProcess } from './idempotency-process.entity.js';
 import { IdempotencyAudit } from './idempotency-audit.entity.js';
 import { OutboxMessage } from './outbox-message.entity.js';
-import { belongsToKey, IdempotencyPhase } from './idempotency-phase.entity.js';
+import { IdempotencyPhase } from './idempotency-phase.entity.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 
 type EntityClass = new () => object;
@@ -40,10 +40,6 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
     Entity('idempotency_audit', { schema })(IdempotencyAuditInSchema);
     Entity('idempotency_jobs', { schema })(IdempotencyJobInSchema);
     Entity('idempotency_processes', { schema })(IdempotencyProcessInSchema);
-    belongsToKey(() => IdempotencyKeyInSchema)(
-      IdempotencyPhaseInSchema.prototype,
-      'idempotencyKey',
-    );
     inSchema.set(
       schema,
       (entities = [

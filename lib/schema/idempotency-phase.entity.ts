@@ -1,32 +1,5 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryColumn,
-  type Relation,
-} from 'typeorm';
-import { IdempotencyKey } from './idempotency-key.entity.js';
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { InDoubt, PhaseKind, PhaseState } from './phase-record.js';
-
-/**
- * Phases are removed with their key. A function, because tables in their own
- * schema need the relation again.
- */
-export function belongsToKey(key: () => new () => IdempotencyKey): PropertyDecorator {
-  return (target, property) => {
-    ManyToOne(key, { onDelete: 'CASCADE' })(target, property as string);
-    JoinColumn(
-      ['scope', 'endpoint', 'key'].map((column) => ({
-        name: column,
-        referencedColumnName: column,
-        foreignKeyConstraintName: 'fk_idempotency_phases_key',
-      })),
-    )(target, property as string);
-  };
-}
 
 /** One phase of one key: what was begun, under which effect key, and its outcome. */
 @Entity('idempotency_phases')
@@ -40,18 +13,13 @@ export class IdempotencyPhase {
   @PrimaryColumn('text', { name: 'scope' })
   scope!: string;
 
-  @PrimaryColumn('text', { name: 'endpoint' })
-  endpoint!: string;
-
-  @PrimaryColumn('text', { name: 'key' })
-  key!: string;
+  /** The key, without a foreign key: whatever removes the key removes its phases. */
+  @PrimaryColumn('bigint', { name: 'key_id' })
+  keyId!: string;
 
   /** The recovery point that this phase leads to. */
   @PrimaryColumn('text', { name: 'name' })
   name!: string;
-
-  @belongsToKey(() => IdempotencyKey)
-  idempotencyKey!: Relation<IdempotencyKey>;
 
   /** 1 for the first phase of the request. A resume has to reach them in this order. */
   @Column('integer', { name: 'position' })

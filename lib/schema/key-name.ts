@@ -18,6 +18,11 @@ export function sameKey(row: string, other: string): string {
   return `${row}.scope = ${other}.scope AND ${row}.endpoint = ${other}.endpoint AND ${row}.key = ${other}.key`;
 }
 
+/** In SQL: the phase belongs to the key. By the id, which no other key will ever have. */
+export function isPhaseOf(key: string, phase = 'p'): string {
+  return `${phase}.scope = ${key}.scope AND ${phase}.key_id = ${key}.id`;
+}
+
 /**
  * In SQL: the row belongs to the key that three parameters name.
  *

@@ -1,5 +1,5 @@
 import { milliseconds } from '../postgres/times.js';
-import { sameKey } from './key-name.js';
+import { isPhaseOf } from './key-name.js';
 
 /**
  * The foreign call of key `k` that was begun and has no outcome, as a subquery.
@@ -10,7 +10,7 @@ export function phaseInDoubt(phases: string): string {
                  ${milliseconds('p.started_at')} AS "startedAt",
                  ${milliseconds('p.key_valid_until')} AS "keyValidUntil"
           FROM ${phases} p
-          WHERE ${sameKey('p', 'k')} AND p.state = 'intended'
+          WHERE ${isPhaseOf('k')} AND p.state = 'intended'
           ORDER BY p.position
           LIMIT 1`;
 }

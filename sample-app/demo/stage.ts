@@ -81,7 +81,7 @@ export class Stage {
   /** What the database says about a phase of a key. */
   async phaseOfKey(key: string, phase: string): Promise<string | undefined> {
     const { rows } = await this.database.query<{ state: string }>(
-      `SELECT p.state FROM idempotency_phases p JOIN idempotency_keys k ON p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key
+      `SELECT p.state FROM idempotency_phases p JOIN idempotency_keys k ON p.scope = k.scope AND p.key_id = k.id
        WHERE k.key = $1 AND p.name = $2`,
       [key, phase],
     );

@@ -38,8 +38,8 @@ forEachPlatform('Background work', (platform) => {
         const { id, ...row } = await keyRow(app.database, inDoubt);
         expect(row).toMatchObject({ status: 'performed' });
         const phases = await app.database.query(
-          `SELECT name, state FROM idempotency_phases WHERE key = $1 ORDER BY position`,
-          [inDoubt],
+          `SELECT name, state FROM idempotency_phases WHERE key_id = $1 ORDER BY position`,
+          [id],
         );
         expect(phases).toEqual([
           { name: 'ride_created', state: 'finished' },

@@ -57,7 +57,7 @@ const stateOf = async ({ id }: Attempt): Promise<unknown> =>
   (
     await database.query(
       `SELECT p.state, p.result, k.recovery_point AS "recoveryPoint"
-       FROM idempotency_keys k LEFT JOIN idempotency_phases p ON p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key WHERE k.id = $1`,
+       FROM idempotency_keys k LEFT JOIN idempotency_phases p ON p.scope = k.scope AND p.key_id = k.id WHERE k.id = $1`,
       [id],
     )
   )[0];

@@ -169,7 +169,8 @@ describe('Two services that use the client', () => {
         expect(response.headers.get('idempotent-replayed')).toBe(replayed);
       }
       const [phase] = await shop.database.query(
-        `SELECT state FROM idempotency_phases WHERE key = $1 AND name = 'reserved_item'`,
+        `SELECT state FROM idempotency_phases
+         WHERE key_id = (SELECT id FROM idempotency_keys WHERE key = $1) AND name = 'reserved_item'`,
         [key],
       );
       expect(phase).toEqual({ state: 'rejected' });

@@ -66,7 +66,8 @@ forEachPlatform('The table of crash points', (platform) => {
         const row = await keyRow(app.database, key);
         expect(row).toMatchObject({ status, recovery_point: recoveryPoint });
         const [phase] = await app.database.query(
-          `SELECT state FROM idempotency_phases WHERE key = $1 AND name = 'charge_created'`,
+          `SELECT state FROM idempotency_phases
+         WHERE key_id = (SELECT id FROM idempotency_keys WHERE key = $1) AND name = 'charge_created'`,
           [key],
         );
         expect(phase?.state ?? 'none').toBe(charge);

@@ -9,7 +9,7 @@ forEachPlatform('The health check of terminus', (platform) => {
     app = await startIdempotentApp(platform, withHealth);
   });
   afterAll(() => app.close());
-  beforeEach(() => app.database.query('TRUNCATE idempotency_keys CASCADE'));
+  beforeEach(() => app.database.query('TRUNCATE idempotency_keys, idempotency_phases'));
 
   it('is ok where everything works', async () => {
     expect(await probe(app)).toEqual({

@@ -314,7 +314,7 @@ describe('A message', () => {
     });
 
     it('has a record for each handler of an event, and none of their results', async () => {
-      await app.database.query('TRUNCATE idempotency_keys CASCADE');
+      await app.database.query('TRUNCATE idempotency_keys, idempotency_phases');
       app.work.on('ordered', () => 1n);
       for (let delivery = 0; delivery < 2; delivery++) {
         await app.kafka.deliver('ordered', {}, { 'Idempotency-Key': 'event' });

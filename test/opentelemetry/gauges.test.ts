@@ -17,7 +17,9 @@ forEachPlatform('Gauges', (platform) => {
     store = new GaugeStore(app.app.get(Database, { strict: false }));
   });
   beforeEach(() =>
-    app.database.query('TRUNCATE idempotency_keys, idempotency_outbox, idempotency_jobs CASCADE'),
+    app.database.query(
+      'TRUNCATE idempotency_keys, idempotency_outbox, idempotency_jobs, idempotency_phases',
+    ),
   );
   afterAll(() => app.close());
 

@@ -33,7 +33,7 @@ forEachPlatform('Metrics', (platform) => {
     );
   });
   beforeEach(async () => {
-    await app.database.query('TRUNCATE idempotency_keys CASCADE');
+    await app.database.query('TRUNCATE idempotency_keys, idempotency_phases');
     key = `key-${(number += 1)}`;
   });
   afterAll(() => app.close());

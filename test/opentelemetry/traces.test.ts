@@ -24,7 +24,7 @@ forEachPlatform('Traces', (platform) => {
     ]);
   });
   beforeEach(async () => {
-    await app.database.query('TRUNCATE idempotency_keys, idempotency_outbox CASCADE');
+    await app.database.query('TRUNCATE idempotency_keys, idempotency_outbox, idempotency_phases');
     spans.clear();
     key = `key-${(number += 1)}`;
   });

@@ -24,7 +24,7 @@ forEachPlatform('A bulk action on the operator page', (platform) => {
   });
   beforeEach(async () => {
     access = accessByName;
-    await app.database.query('TRUNCATE idempotency_keys, idempotency_audit CASCADE');
+    await app.database.query('TRUNCATE idempotency_keys, idempotency_audit, idempotency_phases');
     await app.database.query(
       `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, locked_until, reconcile_after, last_error_code)
        SELECT 'outage', 'lost-' || n, '', gen_random_uuid(), 'unknown', now(), 'infinity', 'in_doubt'
@@ -32,8 +32,8 @@ forEachPlatform('A bulk action on the operator page', (platform) => {
       [KEYS],
     );
     await app.database.query(
-      `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, effect_key, in_doubt)
-       SELECT scope, endpoint, key, 'charge_created', 1, 'foreign', 'intended', 1, gen_random_uuid(), 'stop'
+      `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt)
+       SELECT scope, id, 'charge_created', 1, 'foreign', 'intended', 1, gen_random_uuid(), 'stop'
        FROM idempotency_keys`,
     );
   });

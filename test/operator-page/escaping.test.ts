@@ -42,8 +42,8 @@ describeInBrowser('What others have written', (browser) => {
         [id, ...['method', 'path', 'error', 'operation', 'recovery'].map(attackIn), value],
       );
       await database.query(
-        `UPDATE idempotency_phases SET request = $4, result = $4 WHERE scope = $1 AND endpoint = $2 AND key = $3`,
-        [...['scope', 'endpoint', 'key'].map(attackIn), value],
+        'UPDATE idempotency_phases SET request = $2, result = $2 WHERE key_id = $1',
+        [id, value],
       );
       const state = JSON.stringify({ status: attackIn('before'), attempt: 1, lastErrorCode: null });
       await database.query(

@@ -82,16 +82,16 @@ export async function insertUnknown(
   );
   const { id } = row!;
   await database.query(
-    `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, finished_at, result)
-     VALUES ($1, $2, $3, 'ride_created', 1, 'local', 'finished', 1, now() - $4::interval, '{"rideId":7}')`,
-    [scope, endpoint, key, age],
+    `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt, finished_at, result)
+     VALUES ($1, $2, 'ride_created', 1, 'local', 'finished', 1, now() - $3::interval, '{"rideId":7}')`,
+    [scope, id, age],
   );
   await database.query(
-    `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, effect_key, in_doubt,
+    `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt,
                                      request, key_valid_until, started_at)
-     VALUES ($1, $2, $3, $4, 2, 'foreign', 'intended', 2, $5, 'stop',
-             '{"amount":2500,"currency":"eur"}', now() + interval '21 hours', now() - $6::interval)`,
-    [scope, endpoint, key, phase, effectKey, age],
+     VALUES ($1, $2, $3, 2, 'foreign', 'intended', 2, $4, 'stop',
+             '{"amount":2500,"currency":"eur"}', now() + interval '21 hours', now() - $5::interval)`,
+    [scope, id, phase, effectKey, age],
   );
   return { id, key, effectKey };
 }

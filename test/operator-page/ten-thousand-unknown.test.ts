@@ -28,8 +28,8 @@ async function insertOutage({ database }: PageApp): Promise<void> {
      ORDER BY n DESC`,
   );
   await database.query(
-    `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, effect_key, in_doubt)
-     SELECT scope, endpoint, key, 'charge_created', 1, 'foreign', 'intended', 1, gen_random_uuid(), 'stop'
+    `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt)
+     SELECT scope, id, 'charge_created', 1, 'foreign', 'intended', 1, gen_random_uuid(), 'stop'
      FROM idempotency_keys WHERE scope = 'outage'`,
   );
   // One message in a hundred is a dead letter.

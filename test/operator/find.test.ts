@@ -23,7 +23,7 @@ forEachPlatform('Finding keys', (platform) => {
     const unknown = await insertKey(app.database, 'unknown, in doubt');
     ids.unknown = unknown.id;
     effectKey = unknown.effectKey;
-    await app.database.query('DELETE FROM idempotency_phases WHERE key = $1', [failed.key]);
+    await app.database.query('DELETE FROM idempotency_phases WHERE key_id = $1', [failed.id]);
     await app.database.query(
       `UPDATE idempotency_keys SET scope = 'ada', key = 'order-1', created_at = now() - interval '2 days'
        WHERE id = $1`,

@@ -83,9 +83,9 @@ export async function insertKey(
   const { id } = row!;
   if (phase) {
     await database.query(
-      `INSERT INTO idempotency_phases (scope, endpoint, key, name, position, kind, state, attempt, effect_key, in_doubt)
-       VALUES ('', '', $1, 'charge_created', 1, 'foreign', $2, 1, $3, 'stop')`,
-      [key, phase, effectKey],
+      `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt)
+       VALUES ('', $1, 'charge_created', 1, 'foreign', $2, 1, $3, 'stop')`,
+      [id, phase, effectKey],
     );
   }
   return { id, key, effectKey };
@@ -95,7 +95,7 @@ export async function insertKey(
 export async function wholeKey(database: TestDatabase, id: string): Promise<unknown> {
   const [row] = await database.query(
     `SELECT k.*, (SELECT json_agg(p ORDER BY position) FROM idempotency_phases p
-       WHERE p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key) AS phases
+       WHERE p.scope = k.scope AND p.key_id = k.id) AS phases
      FROM idempotency_keys k WHERE id = $1`,
     [id],
   );

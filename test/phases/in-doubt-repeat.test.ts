@@ -7,7 +7,7 @@ import { describePhases, note, type PhaseApp } from '../support/phase-app.js';
 async function forgetEffectKey(app: PhaseApp, key: string): Promise<void> {
   await app.database.query(
     `UPDATE idempotency_phases p SET key_valid_until = now() - interval '1 second'
-     FROM idempotency_keys k WHERE p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key AND k.key = $1`,
+     FROM idempotency_keys k WHERE p.scope = k.scope AND p.key_id = k.id AND k.key = $1`,
     [key],
   );
 }

@@ -159,7 +159,7 @@ describePhases(
       await app.crash('charge_created:after_intent', 'charge', key);
       await app.database.query(
         `UPDATE idempotency_phases SET started_at = '2001-02-03T04:05:06.789Z'
-         WHERE key = $1`,
+         WHERE key_id = (SELECT id FROM idempotency_keys WHERE key = $1)`,
         [key],
       );
       await app.post('charge', key);

@@ -55,7 +55,7 @@ describe('The recorded start of a foreign call', () => {
       const anHourLater = () =>
         app.database.query(
           `UPDATE idempotency_phases SET started_at = started_at - interval '1 hour'
-           WHERE key = $1`,
+           WHERE key_id = (SELECT id FROM idempotency_keys WHERE key = $1)`,
           [key],
         );
       const age = async () => {

@@ -163,7 +163,7 @@ export class Real {
               ARRAY(SELECT id FROM charges c WHERE c.key = k.key) AS "charges",
               (SELECT count(*)::int FROM receipts r WHERE r.key = k.key) AS "receipts"
        FROM idempotency_keys k
-       LEFT JOIN idempotency_phases p ON p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key AND p.name = 'charge_created'
+       LEFT JOIN idempotency_phases p ON p.scope = k.scope AND p.key_id = k.id AND p.name = 'charge_created'
        WHERE k.scope = '' AND k.key ^@ $1`,
       [prefix],
     );

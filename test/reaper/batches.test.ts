@@ -25,7 +25,7 @@ forEachPlatform('Batches', (platform) => {
     await Promise.all([one.close(), other.close()]);
     await database.drop();
   });
-  beforeEach(() => database.query('TRUNCATE idempotency_keys CASCADE'));
+  beforeEach(() => database.query('TRUNCATE idempotency_keys, idempotency_phases'));
 
   /** Finished keys, of which the first `expired` are past their retention. */
   async function insert(count: number, expired: number): Promise<void> {

@@ -41,7 +41,7 @@ forEachPlatform('Jobs', (platform) => {
 
   describe('The', () => {
     it.each(CASES)('%s leaves a key that is %s: %s', async (job, state, expected) => {
-      await app.database.query('TRUNCATE idempotency_keys CASCADE');
+      await app.database.query('TRUNCATE idempotency_keys, idempotency_phases');
       const { id } = await insertKey(app.database, state);
       await app.database.query(
         `UPDATE idempotency_keys

@@ -23,7 +23,7 @@ forEachPlatform('Rocket Rides', (platform) => {
     const phases = (key: string) =>
       sample.database.query(
         `SELECT k.status, p.name, p.state FROM idempotency_keys k
-           JOIN idempotency_phases p ON p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key WHERE k.key = $1 ORDER BY position`,
+           JOIN idempotency_phases p ON p.scope = k.scope AND p.key_id = k.id WHERE k.key = $1 ORDER BY position`,
         [key],
       );
 

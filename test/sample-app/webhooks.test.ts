@@ -26,7 +26,7 @@ forEachPlatform('Rocket Rides', (platform) => {
     const charge = async () => {
       const [phase] = await sample.database.query(
         `SELECT p.state, p.effect_key FROM idempotency_phases p
-           JOIN idempotency_keys k ON p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key
+           JOIN idempotency_keys k ON p.scope = k.scope AND p.key_id = k.id
           WHERE k.key = $1 AND p.name = 'charge_created'`,
         [key],
       );

@@ -99,7 +99,7 @@ export async function startPhaseApp<App extends IdempotentApp = IdempotentApp>(
     },
     phases: (key) =>
       database.query(
-        `SELECT p.* FROM idempotency_phases p JOIN idempotency_keys k ON p.scope = k.scope AND p.endpoint = k.endpoint AND p.key = k.key
+        `SELECT p.* FROM idempotency_phases p JOIN idempotency_keys k ON p.scope = k.scope AND p.key_id = k.id
          WHERE k.key = $1 ORDER BY p.position`,
         [key],
       ),

@@ -120,7 +120,7 @@ describe('The debug log', () => {
   });
 
   it('without it, there is no such line', async () => {
-    await database.query('TRUNCATE idempotency_keys CASCADE');
+    await database.query('TRUNCATE idempotency_keys, idempotency_phases');
     const server = await startServer('test/servers/debugged-orders', {
       env: { DATABASE: database.url, NODE_DEBUG: undefined },
     });

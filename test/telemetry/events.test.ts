@@ -48,7 +48,7 @@ forEachPlatform('Events', (platform) => {
     heard = new Heard();
   });
   beforeEach(async () => {
-    await app.database.query('TRUNCATE idempotency_keys CASCADE');
+    await app.database.query('TRUNCATE idempotency_keys, idempotency_phases');
     heard.clear();
     key = `key-of-the-client-${(number += 1)}`;
   });

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.js';
+import { isPhaseOf } from '../../schema/key-name.js';
 import type { KeyStatus } from '../../schema/key-status.js';
 
 /** What the kit wants to know of a key. */
@@ -58,12 +59,12 @@ export class KeyClockStore {
          UPDATE ${this.keys}
          SET ${['created_at', 'last_run_at', 'locked_until', 'resume_after', 'reconcile_after'].map(earlier).join(', ')}
          WHERE id = $1
-         RETURNING scope, endpoint, key
+         RETURNING scope, id
        )
        UPDATE ${this.phases} p
        SET ${['started_at', 'finished_at', 'key_valid_until'].map((column) => `${column} = p.${column} - $2::float8 * interval '1 hour'`).join(', ')}
        FROM aged
-       WHERE p.scope = aged.scope AND p.endpoint = aged.endpoint AND p.key = aged.key`,
+       WHERE ${isPhaseOf('aged')}`,
       [id, hours],
     );
   }

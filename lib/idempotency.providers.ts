@@ -26,6 +26,7 @@ import { HandlerRunner } from './phases/handler-runner.js';
 import { HttpExchanges } from './http-exchange.js';
 import { KeyHygiene } from './request/key-hygiene.js';
 import { RequestReader } from './request/request-reader.js';
+import { DistributedKeyStore } from './keys/distributed-key-store.js';
 import { KeyStore } from './keys/key-store.js';
 import { KeyTransitions } from './keys/key-transitions.js';
 import { LeaseStore } from './keys/lease-store.js';
@@ -129,7 +130,12 @@ export const providers: Provider[] = [
     inject: [CallRunner, IdempotencySettings],
   },
   KeyService,
-  KeyStore,
+  {
+    provide: KeyStore,
+    useFactory: (database: Database) =>
+      database.distributed ? new DistributedKeyStore(database) : new KeyStore(database),
+    inject: [Database],
+  },
   KeyTransitions,
   LeaseStore,
   RecordedPhases,

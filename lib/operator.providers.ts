@@ -6,6 +6,7 @@ import { ReplayCache } from './keys/replay-cache.js';
 import { renderProblem } from './answers/render-problem.js';
 import { unfinished } from './keys/refusal.js';
 import { AuditQueries } from './operator/audit-queries.js';
+import { DoubtQueries } from './operator/doubt-queries.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { HealthStore } from './operator/health-store.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
@@ -25,6 +26,7 @@ export const operatorProviders: Provider[] = [
   ResolutionStore,
   ResolutionQueries,
   AuditQueries,
+  DoubtQueries,
   OperatorQueries,
   HealthStore,
   {

@@ -46,30 +46,43 @@ export class ReconcilerStore {
     claim: number,
     batch: number,
   ): Promise<ClaimedUnknown[]> {
-    const rows = await this.database.query<ClaimedUnknown>(
-      `WITH due AS (
-         SELECT k.scope, k.endpoint, k.key, doubt.*
-         FROM ${this.keys} k
-         LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) doubt ON true
-         WHERE k.reconcile_after <= now() AND k.status = 'unknown'
-           AND (doubt.phase IS NULL OR doubt.phase = ANY ($1))
-         ORDER BY k.reconcile_after
-         LIMIT $3
-         FOR UPDATE OF k SKIP LOCKED
-       )
-       UPDATE ${this.keys} k
-       SET reconcile_after = now() + $2::float8 * interval '1 millisecond',
-           reconcile_attempts = k.reconcile_attempts + 1
-       FROM due
-       WHERE ${sameKey('k', 'due')}
-       RETURNING ${SEEN}, k.last_error_code AS "lastErrorCode",
-                 k.reconcile_attempts AS "reconcileAttempts",
-                 extract(epoch FROM k.reconcile_after)::text AS "claim",
-                 k.traceparent,
-                 due.phase, due."effectKey", due.request, due."startedAt"`,
-      [recoveryPoints, claim, batch],
+    const { scopes } = this.database;
+    const rows = await scopes.claim(
+      batch,
+      () => this.database.query<KeyName>(this.due('$1', '$2'), [recoveryPoints, batch]),
+      (limit, scope) =>
+        this.database.query<ClaimedUnknown>(
+          `WITH due AS (
+             ${this.due('$1', '$3', 4)}
+             FOR UPDATE OF k SKIP LOCKED
+           )
+           UPDATE ${this.keys} k
+           SET reconcile_after = now() + $2::float8 * interval '1 millisecond',
+               reconcile_attempts = k.reconcile_attempts + 1
+           FROM due
+           WHERE ${sameKey('k', 'due')} AND ${scopes.has('k', 4)}
+           RETURNING ${SEEN}, k.last_error_code AS "lastErrorCode",
+                     k.reconcile_attempts AS "reconcileAttempts",
+                     extract(epoch FROM k.reconcile_after)::text AS "claim",
+                     k.traceparent,
+                     due.phase, due."effectKey", due.request, due."startedAt"`,
+          [recoveryPoints, claim, limit, ...scope],
+        ),
     );
     return rows.map((row) => withDates(row, 'startedAt'));
+  }
+
+  /** @param scope the number of the parameter that a claim is restricted by */
+  private due(recoveryPoints: string, limit: string, scope?: number): string {
+    const of = (row: string) =>
+      scope === undefined ? 'true' : this.database.scopes.has(row, scope);
+    return `SELECT k.scope, k.endpoint, k.key, doubt.*
+            FROM ${this.keys} k
+            LEFT JOIN LATERAL (${phaseInDoubt(this.phases, of('p'))}) doubt ON true
+            WHERE k.reconcile_after <= now() AND k.status = 'unknown' AND ${of('k')}
+              AND (doubt.phase IS NULL OR doubt.phase = ANY (${recoveryPoints}))
+            ORDER BY k.reconcile_after
+            LIMIT ${limit}`;
   }
 
   /** Unknown keys that are due and whose phase has no reconciler in this process, by phase. */

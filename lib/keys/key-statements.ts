@@ -182,14 +182,28 @@ export function reserveAndFinishSql(keys: string): string {
     SELECT owner, NULL, "expiresAt" FROM finished`;
 }
 
+/** The parameters of an outcome that may have been recorded. */
+const RECORDED = {
+  scope: 'text',
+  endpoint: 'text',
+  key: 'text',
+  owner: 'uuid',
+  status: 'text',
+  response_status: 'int',
+  response_body: 'bytea',
+};
+
 /** Which of these outcomes an earlier try, whose reply was lost, has already recorded. */
-export function recordedSql(keys: string): string {
+export function recordedSql(keys: string, rows: Rows): string {
+  const e = new GivenRows(rows, RECORDED, 'e');
   return `SELECT k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::int[], $7::bytea[])
-      AS e (scope, endpoint, key, owner, status, response_status, response_body)
-    JOIN ${keys} k ON k.scope = e.scope AND k.endpoint = e.endpoint AND k.key = e.key
-      AND k.owner = e.owner AND k.status = e.status
+    FROM ${[...e.tables, `${keys} k`].join()}
+    WHERE k.scope = ${e.of('scope')} AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
+      AND k.owner = ${e.of('owner')} AND k.status = ${e.of('status')}
       -- An operator may have given another answer for an attempt that stood still.
-      AND k.response_status IS NOT DISTINCT FROM e.response_status
-      AND k.response_body IS NOT DISTINCT FROM e.response_body`;
+      AND k.response_status IS NOT DISTINCT FROM ${e.of('response_status')}
+      AND k.response_body IS NOT DISTINCT FROM ${e.of('response_body')}`;
 }
+
+/** Whether a new key would be refused as stale. It reads no table. */
+export const IS_STALE = `SELECT ${STALE} AS stale FROM (VALUES ($1::float8, $2::float8)) w (made_at, retention)`;

@@ -58,7 +58,7 @@ export class HealthStore {
         pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS "readOnly",
         -- the partial index on reconcile_after
         (SELECT count(*)::int FROM (
-           SELECT FROM ${this.keys} WHERE reconcile_after = 'infinity' LIMIT ${MOST_COUNTED}
+           SELECT 1 FROM ${this.keys} WHERE reconcile_after = 'infinity' LIMIT ${MOST_COUNTED}
          ) u) AS unknown,
         -- the partial index on available_at; what is being delivered, or waits for its next try, is due later
         coalesce((SELECT greatest(0, ${since('available_at')}) FROM (

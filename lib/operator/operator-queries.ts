@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
-import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { AuditQueries } from './audit-queries.js';
+import { DoubtQueries, type Doubt } from './doubt-queries.js';
 import { timelineOf, type KeyPage, type KeyReport, type KeySummary } from './key-report.js';
 import type { KeySearch } from './key-search.js';
 
@@ -22,6 +22,7 @@ export class OperatorQueries {
   constructor(
     private readonly database: Database,
     private readonly audit: AuditQueries,
+    private readonly doubts: DoubtQueries,
   ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
@@ -51,11 +52,12 @@ export class OperatorQueries {
                 'status', k.response_status, 'headers', k.response_headers,
                 'bytes', coalesce(octet_length(k.response_body), 0)
               ) END AS answer
-       FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
+       FROM ${this.keys} k
        WHERE k.id = $1`,
       [id],
     );
     if (!key) return undefined;
+    const doubts = await this.doubts.of([key]);
     const phases = await this.database.query<KeyReport['phases'][number]>(
       `SELECT name, position, kind, state, attempt, effect_key AS "effectKey", in_doubt AS "inDoubt",
               ${milliseconds('key_valid_until')} AS "keyValidUntil", request, result,
@@ -65,7 +67,7 @@ export class OperatorQueries {
       [key.scope, key.id],
     );
     for (const phase of phases) withDates(phase, 'keyValidUntil', 'startedAt', 'finishedAt');
-    const report = { ...summaryOf(key), phases, audit: await this.audit.ofKey(key) };
+    const report = { ...summaryOf(key, doubts.get(key.id)), phases, audit: await this.audit.ofKey(key) };
     return { ...report, timeline: timelineOf(report) };
   }
 
@@ -74,23 +76,20 @@ export class OperatorQueries {
       search;
     const rows = await this.database.query<SummaryRow>(
       `SELECT ${SUMMARY}
-       FROM (
-         SELECT * FROM ${from} walked
-         WHERE id > $1
-           AND ($2::text IS NULL OR scope = $2) AND ($3::text IS NULL OR key = $3)
-           AND ($4::uuid IS NULL OR (scope, id) IN (SELECT scope, key_id FROM ${this.phases} WHERE effect_key = $4))
-           AND ($5::text[] IS NULL OR status = ANY ($5))
-           AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
-           AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
-           AND ($9::bigint[] IS NULL OR id = ANY ($9)) AND ($10::text IS NULL OR route = $10)
-         ORDER BY id
-         LIMIT $8
-       ) k
-       LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
-       ORDER BY k.id`,
+       FROM ${from} k
+       WHERE id > $1
+         AND ($2::text IS NULL OR scope = $2) AND ($3::text IS NULL OR key = $3)
+         AND ($4::uuid IS NULL OR (scope, id) IN (SELECT scope, key_id FROM ${this.phases} WHERE effect_key = $4))
+         AND ($5::text[] IS NULL OR status = ANY ($5))
+         AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
+         AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
+         AND ($9::bigint[] IS NULL OR id = ANY ($9)) AND ($10::text IS NULL OR route = $10)
+       ORDER BY id
+       LIMIT $8`,
       [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route],
     );
-    return rows.map(summaryOf);
+    const doubts = await this.doubts.of(rows);
+    return rows.map((row) => summaryOf(row, doubts.get(row.id)));
   }
 
   /** The next rows of the walk, behind the parameter $1. */
@@ -115,29 +114,25 @@ function pageOf(keys: KeySummary[], { limit }: KeySearch): KeyPage {
   return { keys, next: keys.length === limit ? keys.at(-1)!.id : undefined };
 }
 
-/** Key `k` with its call in doubt, `d`. */
+/** Key `k`. */
 export const SUMMARY = `
   k.id, k.scope, k.endpoint, k.key, k.method, k.route, k.path, k.status,
   k.recovery_point AS "recoveryPoint", k.attempt, k.resume_attempts AS "resumeAttempts",
-  k.last_error_code AS "lastErrorCode", k.operation, d.phase, d."effectKey", d."startedAt",
+  k.last_error_code AS "lastErrorCode", k.operation,
   k.reconcile_attempts AS "reconcileAttempts",
   ${milliseconds("nullif(k.reconcile_after, 'infinity')")} AS "reconcileAfter",
   ${milliseconds('k.resume_after')} AS "resumeAfter",
   ${milliseconds('k.created_at')} AS "createdAt", ${milliseconds('k.last_run_at')} AS "lastRunAt",
   ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt"`;
 
-export interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
-  phase: string | null;
-  effectKey: string | null;
-  startedAt: Date | null;
-}
+export type SummaryRow = Omit<KeySummary, 'inDoubt'>;
 
 export function summaryOf<Row extends SummaryRow>(
   row: Row,
-): Omit<Row, 'phase' | 'effectKey' | 'startedAt'> & KeySummary {
-  const { phase, effectKey, startedAt, ...key } = withDates(
+  doubt: Doubt | undefined,
+): Row & KeySummary {
+  const key = withDates(
     row,
-    'startedAt',
     'reconcileAfter',
     'resumeAfter',
     'createdAt',
@@ -147,7 +142,7 @@ export function summaryOf<Row extends SummaryRow>(
   );
   // With a recorded answer nothing is in doubt, even if the outcome of a call could not be
   // recorded.
-  const doubtful =
-    key.status !== 'completed' && phase !== null && effectKey !== null && startedAt !== null;
-  return { ...key, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
+  if (key.status === 'completed' || !doubt) return { ...key, inDoubt: null };
+  const { phase, effectKey, startedAt } = doubt;
+  return { ...key, inDoubt: { phase, effectKey, startedAt } };
 }

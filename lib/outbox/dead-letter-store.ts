@@ -2,13 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { publish } from '../telemetry/publish.js';
-import { lockOrderingKey, MESSAGE, sameMessage, type StoredMessage } from './message-statements.js';
+import { lockOrderingKey, MESSAGE, type StoredMessage } from './message-statements.js';
 
 export interface StoredDeadLetter extends StoredMessage {
   keyId: string | null;
   lastError: string;
   deadAt: Date;
 }
+
+export type LocatedLetter = Pick<StoredMessage, 'scope' | 'id' | 'orderingKey'>;
 
 /** Finds dead letters and requeues them; each requeue leaves an entry in the audit. */
 @Injectable()
@@ -39,13 +41,13 @@ export class DeadLetterStore {
     return rows.map((row) => withDates(row, 'createdAt', 'deadAt'));
   }
 
-  /** The scope of a dead letter, by which every other statement finds it. */
-  async scopeOf(id: string): Promise<string | undefined> {
-    const [row] = await this.database.query<{ scope: string }>(
-      `SELECT m.scope FROM ${this.outbox} m WHERE m.id = $1 AND m.dead_at IS NOT NULL`,
+  /** Where every other statement finds a dead letter, and whose turn it has to wait for. */
+  async locate(id: string): Promise<LocatedLetter | undefined> {
+    const [row] = await this.database.query<LocatedLetter>(
+      `SELECT m.scope, m.id, m.ordering_key AS "orderingKey" FROM ${this.outbox} m WHERE m.id = $1 AND m.dead_at IS NOT NULL`,
       [id],
     );
-    return row?.scope;
+    return row;
   }
 
   /**
@@ -54,19 +56,21 @@ export class DeadLetterStore {
    * old position it could be delivered at the same time as a later message.
    */
   async requeue(
-    { scope, id }: { scope: string; id: string },
+    { scope, id, orderingKey }: LocatedLetter,
     { who, why }: { who: string; why: string | null },
   ): Promise<boolean> {
     const rows = await this.database.query<{ topic: string }>(
-      `WITH letter AS MATERIALIZED (
-         SELECT m.scope, m.id, m.attempts, ${lockOrderingKey('m.ordering_key')}
-         FROM ${this.outbox} m
+      `WITH turn AS MATERIALIZED (
+         SELECT ${lockOrderingKey('$5::text')}::text AS locked,
+                nextval(pg_get_serial_sequence($6, 'position')) AS position
+       ), letter AS MATERIALIZED (
+         SELECT m.attempts FROM ${this.outbox} m
          WHERE m.scope = $1 AND m.id = $2 AND m.dead_at IS NOT NULL
        ), requeued AS (
          UPDATE ${this.outbox} m
-         SET dead_at = NULL, attempts = 0, available_at = now(), position = DEFAULT
-         FROM letter
-         WHERE ${sameMessage('m', 'letter')} AND m.dead_at IS NOT NULL
+         SET dead_at = NULL, attempts = 0, available_at = now(), position = turn.position
+         FROM letter, turn
+         WHERE m.scope = $1 AND m.id = $2 AND m.dead_at IS NOT NULL
          RETURNING m.key_id, m.topic, letter.attempts
        )
        INSERT INTO ${this.audit} (scope, key_id, message_id, action, who, why, before, after)
@@ -75,7 +79,7 @@ export class DeadLetterStore {
               json_build_object('status', 'queued', 'topic', topic, 'attempts', 0)
        FROM requeued
        RETURNING before ->> 'topic' AS topic`,
-      [scope, id, who, why],
+      [scope, id, who, why, orderingKey, this.outbox],
     );
     const [row] = rows;
     if (row) publish('outbox_requeued', () => ({ id, topic: row.topic, who }));

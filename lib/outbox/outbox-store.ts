@@ -37,7 +37,7 @@ export class OutboxStore {
    */
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
     await tx.query(
-      `WITH locked AS MATERIALIZED (SELECT ${lockOrderingKey('$4::text')})
+      `WITH locked AS MATERIALIZED (SELECT ${lockOrderingKey('$4::text')}::text)
        INSERT INTO ${this.outbox} (scope, id, topic, payload, ordering_key, available_at, traceparent, key_id)
        SELECT $6::text, $1::uuid, $2::text, $3::json, $4::text, now() + $5::float8 * interval '1 millisecond', $7::text, $8::bigint
        FROM locked`,

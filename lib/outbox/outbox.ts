@@ -136,8 +136,8 @@ export class Outbox {
       );
     }
     if (!UUID.test(id)) return false;
-    const scope = await this.letters.scopeOf(id);
-    const requeued = scope !== undefined && (await this.letters.requeue({ scope, id }, actor));
+    const letter = await this.letters.locate(id);
+    const requeued = letter !== undefined && (await this.letters.requeue(letter, actor));
     if (requeued) this.wake();
     return requeued;
   }

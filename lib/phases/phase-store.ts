@@ -5,7 +5,7 @@ import { Database } from '../postgres/database.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
-import { withDates } from '../postgres/times.js';
+import { later, withDates } from '../postgres/times.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import { recordSql } from './phase-statements.js';
 
@@ -122,7 +122,7 @@ export class PhaseStore {
       `WITH fence AS (
          UPDATE ${this.keys}
          SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
-             expires_at = now() + (expires_at - coalesce(completed_at, created_at))
+             expires_at = ${later('now()', 'expires_at - coalesce(completed_at, created_at)')}
          WHERE scope = $1 AND id = $2 AND owner = $3 AND status = 'in_progress'
          RETURNING scope, id, operation
        ), ended AS (

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { Database } from '../../lib/postgres/database.js';
 import { COUNTED, PageQueries } from '../../lib/operator/page/page-queries.js';
+import { DoubtQueries } from '../../lib/operator/doubt-queries.js';
 import { UnknownQueries } from '../../lib/operator/page/unknown-queries.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 import { planOf, readsOf } from '../support/plans.js';
@@ -96,7 +97,7 @@ forEachPlatform('The operator page with many keys', (platform) => {
             }
           })(dataSource, 10_000);
           counts = new PageQueries(database);
-          unknown = new UnknownQueries(database);
+          unknown = new UnknownQueries(database, new DoubtQueries(database));
         });
         afterAll(() => dataSource.destroy());
 
@@ -192,7 +193,7 @@ forEachPlatform('The operator page with many keys', (platform) => {
           url: app.database.url,
         }).initialize();
         const database = new Database(dataSource, 10_000);
-        const unknown = new UnknownQueries(database);
+        const unknown = new UnknownQueries(database, new DoubtQueries(database));
         expect((await new PageQueries(database).countUnknown()).leftToPeople).toEqual({
           count: COUNTED,
           more: true,

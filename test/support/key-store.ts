@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { Database, type Lane } from '../../lib/postgres/database.js';
+import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
@@ -37,7 +38,7 @@ export async function openKeyStore(
     }
   })(dataSource, 10_000, undefined, false, distributed);
   return {
-    store: new KeyStore(database),
+    store: distributed ? new DistributedKeyStore(database) : new KeyStore(database),
     transitions: new KeyTransitions(database),
     leases: new LeaseStore(database),
     statements: database,

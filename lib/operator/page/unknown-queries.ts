@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../postgres/database.js';
-import { phaseInDoubt } from '../../schema/phase-in-doubt.js';
+import { DoubtQueries, type Doubt } from '../doubt-queries.js';
 import type { KeySummary } from '../key-report.js';
 import type { KeySearch } from '../key-search.js';
 import { SUMMARY, summaryOf, type SummaryRow } from '../operator-queries.js';
@@ -59,11 +59,12 @@ const MATCHES = `($1::text IS NULL OR k.scope = $1) AND ($2::text IS NULL OR k.k
 @Injectable()
 export class UnknownQueries {
   private readonly keys: string;
-  private readonly phases: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly doubts: DoubtQueries,
+  ) {
     this.keys = database.table('idempotency_keys');
-    this.phases = database.table('idempotency_phases');
   }
 
   /**
@@ -81,7 +82,8 @@ export class UnknownQueries {
     let place = after === undefined ? BEGINNING : placeFrom(after);
     for (let walked = 0; walked < walk; walked += STRETCH) {
       const rows = await this.select(filter, place, limit - keys.length);
-      keys.push(...rows.map(keyOf));
+      const doubts = await this.doubts.of(rows);
+      keys.push(...rows.map((row) => keyOf(row, doubts.get(row.id))));
       if (keys.length >= limit) return { keys, next: cursorOf(placeOf(place.part, rows.at(-1)!)) };
       const end = await this.endOfStretch(place);
       if (!end && place.part === 'reconciler') return { keys, next: undefined };
@@ -94,15 +96,11 @@ export class UnknownQueries {
     const { scope, key, route, olderThan, youngerThan } = filter;
     const [stretch, parameters] = this.stretch(place, 7);
     return this.database.query(
-      `SELECT ${SUMMARY}, d."keyValidUntil", ${ASKED_AFTER} AS "askedAfter"
-       FROM (
-         SELECT * FROM (${stretch} LIMIT ${STRETCH}) k
-         WHERE ${MATCHES}
-         ORDER BY k.reconcile_after, k.id
-         LIMIT $6
-       ) k
-       LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
-       ORDER BY k.reconcile_after, k.id`,
+      `SELECT ${SUMMARY}, ${ASKED_AFTER} AS "askedAfter"
+       FROM (${stretch} LIMIT ${STRETCH}) k
+       WHERE ${MATCHES}
+       ORDER BY k.reconcile_after, k.id
+       LIMIT $6`,
       [scope, key, route, olderThan, youngerThan, limit, ...parameters],
     );
   }
@@ -137,15 +135,10 @@ interface PlaceRow {
   askedAfter: string;
 }
 
-interface UnknownRow extends SummaryRow, PlaceRow {
-  keyValidUntil: number | null;
-}
+interface UnknownRow extends SummaryRow, PlaceRow {}
 
-function keyOf({ keyValidUntil, ...summary }: UnknownRow): UnknownKey {
-  return {
-    ...summaryOf(summary),
-    keyValidUntil: keyValidUntil === null ? null : new Date(keyValidUntil),
-  };
+function keyOf(row: UnknownRow, doubt: Doubt | undefined): UnknownKey {
+  return { ...summaryOf(row, doubt), keyValidUntil: doubt?.keyValidUntil ?? null };
 }
 
 function placeOf(part: Place['part'], { id, askedAfter }: PlaceRow): Place {

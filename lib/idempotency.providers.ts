@@ -44,6 +44,7 @@ import { Outbox } from './outbox/outbox.js';
 import { OuterInterceptors } from './outer-interceptors.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
 import { PhaseBatches } from './phases/phase-batches.js';
+import { Transactions } from './postgres/transactions.js';
 import { PhaseStore } from './phases/phase-store.js';
 import { PhaseTransactions } from './phases/phase-transactions.js';
 import { Reconcilers } from './phases/reconciler.js';
@@ -225,17 +226,18 @@ export const providers: Provider[] = [
     provide: AtomicPhase,
     useFactory: (
       dataSource: DataSource,
+      database: Database,
       store: PhaseStore,
       reconcilers: Reconcilers,
       { storeTimeout, batching }: IdempotencySettings,
       watch: TransactionWatch,
-      { distributed }: Database,
     ) => {
-      const batches = new PhaseBatches(store, storeTimeout, batching && !distributed);
-      const transactions = new PhaseTransactions(dataSource, store, batches);
+      const batches = new PhaseBatches(store, storeTimeout, batching && !database.distributed);
+      const work = new Transactions(dataSource, database);
+      const transactions = new PhaseTransactions(work, store, batches);
       return new AtomicPhase({ batches, transactions, reconcilers }, watch);
     },
-    inject: [DATA_SOURCE, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch, Database],
+    inject: [DATA_SOURCE, Database, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch],
   },
   ...backgroundProviders,
   ...operatorProviders,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Answer } from '../answers/answer.js';
 import { sqlCode } from '../schema/error-code.js';
 import { Database } from '../postgres/database.js';
+import { exactTime } from '../postgres/times.js';
 import { isPhaseOf, sameKey, type KeyName } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
@@ -152,7 +153,7 @@ export class ReaperStore {
          SET status = 'unknown', last_error_code = ${sqlCode('in_doubt')}, reconcile_after = now(), resume_after = NULL
          FROM due WHERE ${having('in_doubt')}
        )
-       SELECT id, scope, endpoint, key, outcome, extract(epoch FROM expires_at)::text AS "expiredAt" FROM due ORDER BY expires_at`,
+       SELECT id, scope, endpoint, key, outcome, ${exactTime('expires_at')} AS "expiredAt" FROM due ORDER BY expires_at`,
       [
         answer.status,
         JSON.stringify(answer.headers),

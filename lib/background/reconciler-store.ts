@@ -6,7 +6,7 @@ import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import type { SeenKey } from '../keys/seen-key.js';
 import { SEEN } from '../keys/seen-key.js';
 import type { KeyStatus } from '../schema/key-status.js';
-import { withDates } from '../postgres/times.js';
+import { exactTime, isTime, withDates } from '../postgres/times.js';
 
 /** A key with an unknown outcome that this process has claimed. */
 export interface ClaimedUnknown extends SeenKey {
@@ -63,7 +63,7 @@ export class ReconcilerStore {
            WHERE ${sameKey('k', 'due')} AND ${scopes.has('k', 4)}
            RETURNING ${SEEN}, k.last_error_code AS "lastErrorCode",
                      k.reconcile_attempts AS "reconcileAttempts",
-                     extract(epoch FROM k.reconcile_after)::text AS "claim",
+                     ${exactTime('k.reconcile_after')} AS "claim",
                      k.traceparent,
                      due.phase, due."effectKey", due.request, due."startedAt"`,
           [recoveryPoints, claim, limit, ...scope],
@@ -108,11 +108,11 @@ export class ReconcilerStore {
   ): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.keys} k
-       SET reconcile_after = coalesce(now() + $5::float8 * interval '1 millisecond', 'infinity'),
-           last_error_code = coalesce($6, last_error_code)
-       WHERE ${isKey('k')} AND status = 'unknown' AND extract(epoch FROM reconcile_after) = $4::numeric
+       SET reconcile_after = ${pause === null ? "'infinity'" : `now() + ${Number(pause)} * interval '1 millisecond'`},
+           last_error_code = coalesce($5, last_error_code)
+       WHERE ${isKey('k')} AND status = 'unknown' AND ${isTime('reconcile_after', 4)}
        RETURNING id`,
-      [...nameParameters(claimed), claimed.claim, pause, errorCode ?? null],
+      [...nameParameters(claimed), claimed.claim, errorCode ?? null],
     );
     return rows.length === 1;
   }

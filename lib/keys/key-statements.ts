@@ -1,7 +1,7 @@
 // The statements that every request needs, for one key or for many at once.
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
-import { milliseconds, nowIf } from '../postgres/times.js';
+import { exactTime, milliseconds, nowIf } from '../postgres/times.js';
 import { isKey, NAME } from '../schema/key-name.js';
 
 /** The version of the stored answer's format, in `response_version`. */
@@ -97,7 +97,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false): strin
 /** What a request needs to know about an existing key. */
 const FOUND = `k.id, k.fingerprint, k.status, k.owner, k.attempt,
   k.recovery_point AS "recoveryPoint",
-  extract(epoch FROM k.locked_until)::text AS "lockedUntil",
+  ${exactTime('k.locked_until')} AS "lockedUntil",
   k.locked_until <= now() AS "lapsed",
   ${milliseconds('k.expires_at')} AS "expiresAt",
   (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",

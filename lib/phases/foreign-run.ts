@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Logger, ServiceUnavailableException, type HttpException } from '@nestjs/common';
-import { isNotExecuted } from '../client/effect.js';
+import { isNotExecuted, type RunningEffect } from '../client/effect.js';
 import { errorLine } from '../telemetry/error-line.js';
 import { publish } from '../telemetry/publish.js';
 import { inSpan, type SpanStart } from '../telemetry/tracing.js';
@@ -19,7 +19,7 @@ import { LeaseLostError, OutcomeUnknownError, type StopReason } from '../policy/
 import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 import { phaseResult } from './phase-result.js';
-import { runningPhase, type RunningPhase } from './running-phase.js';
+import { runningPhase, sendAgain, type RunningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { Intent } from './phase-store.js';
 import { definiteNo, rejectionFrom, rejectionOf } from './rejection.js';
@@ -149,28 +149,31 @@ export class ForeignRun<R, T> {
 
   private async call(): Promise<CallEnd<R>> {
     const { attempt, name, journal } = this.place;
-    const scope: RunningPhase = { journal, name, kind: 'foreign', requests: 0 };
     const effect = {
       idempotencyKey: this.effectKey,
       request: fromJson(this.earlier ? this.earlier.request : this.request),
       attempt: attempt?.number ?? 1,
       signal: attempt?.signal ?? new AbortController().signal,
     };
+    const shown = this.shownEffect(effect);
+    const running: RunningPhase = { journal, name, kind: 'foreign', requests: 0, effect: shown };
+    const call = () =>
+      inSpan(
+        () => this.describeCall(),
+        () => this.phase.call(effect),
+      );
     try {
-      const call = () =>
-        inSpan(
-          () => this.describeCall(),
-          async () => this.phase.call(effect),
-        );
-      return { result: await runningPhase.call(scope, this.shownEffect(effect), call) };
+      return { result: await runningPhase.run(running, call) };
     } catch (error) {
       return { error };
+    } finally {
+      running.effect = undefined;
     }
   }
 
   /** What a client of this package is told that is called in this phase. */
-  private shownEffect({ idempotencyKey: key, attempt, signal }: ForeignEffect) {
-    return { key, attempt, signal, inDoubt: !this.isFresh() };
+  private shownEffect({ idempotencyKey: key, attempt, signal }: ForeignEffect): RunningEffect {
+    return { key, attempt, signal, inDoubt: !this.isFresh(), again: sendAgain };
   }
 
   /** A test may have the outcome of a call get lost on its way. */

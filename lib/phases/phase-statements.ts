@@ -1,6 +1,7 @@
 // The statement of every phase.
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
+import { oneRowOrError } from '../postgres/one-row.js';
 import { milliseconds } from '../postgres/times.js';
 
 /** The parameters of an entry, in order. */
@@ -39,7 +40,7 @@ const ENTRY = {
  * outcome is not changed.
  *
  * @param inTransaction inside a transaction of the application, whose waits for locks the library
- *   must not limit
+ *   must not limit. It fails if the lease is lost, because COMMIT is sent with it.
  */
 export function recordSql(keys: string, phases: string, rows: Rows, inTransaction = false): string {
   const e = new GivenRows(rows, ENTRY, 'e');
@@ -49,7 +50,7 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
   const tables = e.tables.map((table) => `FROM ${table}`).join();
   // Not the start of the transaction, which belongs to the application and may be long.
   const time = 'statement_timestamp()';
-  return `WITH fence AS (
+  const fence = `fence AS (
       UPDATE ${keys} k
       SET locked_until = ${time} + ${e.of('lease')} * interval '1 millisecond',
           operation = coalesce(k.operation, ${e.of('operation')}),
@@ -62,8 +63,8 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
       WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}k.scope = ${e.of('scope')}
         AND k.id = ${e.of('id')} AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
       RETURNING ${rows === 'one' ? 'k.scope, k.id' : 'e.*'}
-    )
-    INSERT INTO ${phases} AS p
+    )`;
+  const insert = `INSERT INTO ${phases} AS p
       (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until,
        request, result, started_at, finished_at)
     SELECT scope, id, ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
@@ -83,4 +84,7 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
         OR (p.state = 'reconciled' AND excluded.state <> 'intended')
     RETURNING key_id AS "keyId", attempt,
       CASE WHEN state = 'intended' THEN ${milliseconds('started_at')} END AS "startedAt"`;
+  return inTransaction
+    ? `WITH ${fence}, entry AS (${insert}) ${oneRowOrError('entry')}`
+    : `WITH ${fence} ${insert}`;
 }

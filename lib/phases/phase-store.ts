@@ -1,13 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import type { Attempt } from '../keys/attempt.js';
+import { LeaseLostError } from '../policy/phase-errors.js';
 import { Database } from '../postgres/database.js';
+import { foundNoRow } from '../postgres/database-errors.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
+import type { LastStatement } from '../postgres/transactions.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
 import { later, withDates } from '../postgres/times.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import { recordSql } from './phase-statements.js';
+import { withoutValues } from './without-values.js';
 
 /** The position of an operation's outcome: after every phase. */
 const LAST_POSITION = 2_147_483_647;
@@ -60,7 +63,7 @@ export class PhaseStore {
   private readonly phases: string;
   private readonly keys: string;
   private readonly recordStatement: Record<Rows, PreparedStatement>;
-  private readonly recordInStatement: PreparedStatement;
+  private readonly lastStatementOfWork: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.phases = database.table('idempotency_phases');
@@ -69,7 +72,9 @@ export class PhaseStore {
       one: new PreparedStatement(recordSql(this.keys, this.phases, 'one')),
       many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
     };
-    this.recordInStatement = new PreparedStatement(recordSql(this.keys, this.phases, 'one', true));
+    this.lastStatementOfWork = new PreparedStatement(
+      recordSql(this.keys, this.phases, 'one', true),
+    );
   }
 
   /**
@@ -94,16 +99,16 @@ export class PhaseStore {
   }
 
   /**
-   * Ends a phase inside the transaction of its work, so that both commit or
-   * neither does. False: the lease is lost, and the transaction must roll back.
+   * The statement that ends a phase inside the transaction of its work, so that
+   * both commit or neither does. It fails if the lease is lost.
    */
-  async recordIn(tx: EntityManager, ending: EndedPhase): Promise<boolean> {
-    const rows = await this.database.queryIn(
-      tx.queryRunner!,
-      this.recordInStatement,
-      parametersFor('one', entryParameters([ending])),
-    );
-    return rows.length === 1;
+  lastStatement(ending: EndedPhase): LastStatement {
+    return {
+      statement: this.lastStatementOfWork,
+      parameters: parametersFor('one', entryParameters([ending])),
+      failure: (error) =>
+        foundNoRow(error) ? new LeaseLostError(ending.name) : withoutValues(error),
+    };
   }
 
   /**

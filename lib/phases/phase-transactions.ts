@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { faultPoint } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
@@ -10,6 +10,7 @@ import {
 } from '../postgres/database-errors.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { persist } from '../postgres/retries.js';
+import type { LastStatement, Transactions } from '../postgres/transactions.js';
 import { ConnectionWatch } from './connection-watch.js';
 import { phaseResult } from './phase-result.js';
 import { LeaseLostError } from '../policy/phase-errors.js';
@@ -46,7 +47,7 @@ export class PhaseTransactions {
   private readonly logger = new Logger('AtomicPhase');
 
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
     private readonly store: PhaseStore,
     private readonly batches: PhaseBatches,
   ) {}
@@ -67,15 +68,15 @@ export class PhaseTransactions {
     const run: Run = { begun: false, lost: 0, watch: new ConnectionWatch() };
     const once = async () => {
       let result: string | undefined;
-      await this.transaction(run, async (tx) => {
+      const committed = await this.transaction(run, async (tx) => {
         const value = await perform(place, work, tx);
         result = phaseResult(place.name, value);
-        if (!attempt) return;
-        const ending = { ...place, attempt, state: 'finished', result } as const;
-        const recorded = await this.store.recordIn(tx, ending).catch(throwWithoutValues);
-        if (!recorded) throw new LeaseLostError(place.name);
+        if (!attempt) return undefined;
         await faultPoint('before_commit', attempt, place);
+        return this.store.lastStatement({ ...place, attempt, state: 'finished', result });
       });
+      // The work wrote nothing, so its result can travel with those of other requests.
+      if (!committed && attempt) await this.endAlone(place, attempt, 'finished', result);
       if (attempt) await faultPoint('after_commit', attempt, place);
       return result;
     };
@@ -83,11 +84,16 @@ export class PhaseTransactions {
   }
 
   /** A run does not count if there was no connection for it. */
-  private async transaction(run: Run, work: (tx: EntityManager) => Promise<void>): Promise<void> {
-    await this.dataSource.transaction((tx) => {
-      run.begun = true;
-      return run.watch.during(tx.queryRunner!, () => work(tx));
-    });
+  private transaction(
+    run: Run,
+    work: (tx: EntityManager) => Promise<LastStatement | undefined>,
+  ): Promise<boolean> {
+    return this.transactions.run(
+      (tx) => run.watch.during(tx.queryRunner!, () => work(tx)),
+      () => {
+        run.begun = true;
+      },
+    );
   }
 
   /** Finishes a phase that has only its result to write, in one statement. */
@@ -173,14 +179,26 @@ export class PhaseTransactions {
     );
   }
 
-  /** Only the reply to the commit may have been lost. */
+  /**
+   * Only the reply to the commit may have been lost, or the server may have yet to
+   * read the commit. In that case it commits one of the two runs: the row of the
+   * phase can be written once.
+   */
   private async unlessEnded(
     attempt: Attempt,
     name: string,
     once: () => Promise<string | undefined>,
   ): Promise<string | undefined> {
-    const ended = await this.store.endOf(attempt, name).catch(throwWithoutValues);
-    return ended ? ended.result : once();
+    const end = () => this.store.endOf(attempt, name).catch(throwWithoutValues);
+    const ended = await end();
+    if (ended) return ended.result;
+    try {
+      return await once();
+    } catch (error) {
+      const late = error instanceof LeaseLostError ? await end() : undefined;
+      if (!late) throw error;
+      return late.result;
+    }
   }
 }
 

@@ -12,7 +12,7 @@ export interface RunningPhase {
   queryRunner?: QueryRunner | undefined;
   /** Outgoing requests seen in a foreign call. */
   requests: number;
-  /** While a foreign call is made. */
+  /** While a foreign call is made: a client can find it until it is removed. */
   effect?: RunningEffect | undefined;
 }
 
@@ -31,6 +31,11 @@ function showToClients(): void {
   shown = true;
 }
 
+/** The guard ignores it: a request that is sent again is no second call. */
+export function sendAgain<T>(send: () => T): T {
+  return requestContext.run({ ...requestContext.current!, unguarded: true }, send);
+}
+
 /**
  * A part of the request's context: a separate AsyncLocalStorage would slow down
  * every promise of the process.
@@ -39,31 +44,11 @@ export const runningPhase = {
   /** Inside an idempotent handler. */
   run<T>(phase: RunningPhase, work: () => T): T {
     if (phase.queryRunner) runners.add(phase.queryRunner);
+    if (phase.effect) showToClients();
     return requestContext.run(
       { ...requestContext.current!, phase, unguarded: false, unprotected: false },
       work,
     );
-  },
-
-  /** Inside the call of a foreign phase. A client can find its effect until the call has ended. */
-  async call<T>(
-    phase: Omit<RunningPhase, 'effect'>,
-    effect: Omit<RunningEffect, 'again'>,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    showToClients();
-    const running: RunningPhase = {
-      ...phase,
-      effect: {
-        ...effect,
-        again: (send) => requestContext.run({ ...requestContext.current!, unguarded: true }, send),
-      },
-    };
-    try {
-      return await this.run(running, work);
-    } finally {
-      running.effect = undefined;
-    }
   },
 
   get current(): RunningPhase | undefined {

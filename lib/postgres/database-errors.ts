@@ -25,6 +25,11 @@ export function isUnprepared(error: unknown): boolean {
   return code === '26000' || code === '42P05' || code === '0A000';
 }
 
+/** A statement that ends in `oneRowOrError()` has found no row, and nothing of it is kept. */
+export function foundNoRow(error: unknown): boolean {
+  return errorCode(error) === '22012';
+}
+
 /** A row stayed locked for longer than the library's statements wait. */
 export function isLockTimeout(error: unknown): boolean {
   return errorCode(error) === '55P03';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { ClientBase } from 'pg';
+import type { ClientBase, QueryResult } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { publish } from '../telemetry/publish.js';
 import { errorCode, isSerializationConflict, isUnprepared } from './database-errors.js';
@@ -9,6 +9,7 @@ import { persist } from './retries.js';
 import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
+import type { DriverStatement } from './same-trip.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { endStatement } from './statement-cancellation.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
@@ -181,15 +182,16 @@ export class Database {
    * prepared, the transaction has to be repeated; from then on it is sent
    * unprepared.
    */
-  async queryIn<Row>(
+  async queryIn<Result = QueryResult>(
     runner: QueryRunner,
     statement: PreparedStatement,
-    parameters: unknown[],
-  ): Promise<Row[]> {
+    values: unknown[],
+    send: Send<Result> = sendPlainly as Send<Result>,
+  ): Promise<Result> {
     const client = (await runner.connect()) as ClientBase;
-    if (!this.prepares) return this.execute(client, runner, statement.text, parameters);
+    const name = this.prepares ? statement.nextName() : undefined;
     try {
-      return await this.execute(client, runner, statement.text, parameters, statement.nextName());
+      return await this.execute(client, runner, { name, text: statement.text, values }, send);
     } catch (error) {
       if (isUnprepared(error)) this.stopPreparing(error);
       throw error;
@@ -200,17 +202,17 @@ export class Database {
     client: ClientBase,
     runner: QueryRunner | undefined,
     statement: string | PreparedStatement,
-    parameters: unknown[],
+    values: unknown[],
   ): Promise<Row[]> {
-    if (typeof statement === 'string') return this.execute(client, runner, statement, parameters);
-    const { text } = statement;
-    if (!this.prepares) return this.execute(client, runner, text, parameters);
+    const prepared = typeof statement === 'string' ? undefined : statement;
+    const text = prepared ? prepared.text : (statement as string);
+    const name = this.prepares ? prepared?.nextName() : undefined;
     try {
-      return await this.execute(client, runner, text, parameters, statement.nextName());
+      return (await this.execute(client, runner, { name, text, values })).rows as Row[];
     } catch (error) {
-      if (!isUnprepared(error)) throw error;
+      if (name === undefined || !isUnprepared(error)) throw error;
       this.stopPreparing(error);
-      return this.execute(client, runner, text, parameters);
+      return (await this.execute(client, runner, { text, values })).rows as Row[];
     }
   }
 
@@ -226,24 +228,28 @@ export class Database {
    * TypeORM cannot name a statement, so it is sent through the driver, and
    * reported to TypeORM's logger.
    */
-  private async execute<Row>(
+  private async execute<Result = QueryResult>(
     client: ClientBase,
     runner: QueryRunner | undefined,
-    text: string,
-    values: unknown[],
-    name?: string,
-  ): Promise<Row[]> {
+    statement: DriverStatement,
+    send: Send<Result> = sendPlainly as Send<Result>,
+  ): Promise<Result> {
     const { logger } = this.dataSource;
+    const { text, values } = statement;
     logger.logQuery(text, values, runner);
     try {
-      const query = name === undefined ? { text, values } : { name, text, values };
-      return (await client.query(query)).rows as Row[];
+      return await send(client, statement);
     } catch (error) {
       logger.logQueryError(error as Error, text, values, runner);
       throw error;
     }
   }
 }
+
+/** Sends a statement through the driver. */
+type Send<Result> = (client: ClientBase, statement: DriverStatement) => Promise<Result>;
+
+const sendPlainly: Send<QueryResult> = (client, statement) => client.query(statement);
 
 /** The progress of a statement, and whether anybody still waits for it. */
 class Progress {

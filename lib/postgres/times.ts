@@ -9,6 +9,19 @@ export function milliseconds(time: string): string {
 }
 
 /**
+ * A time as text, in seconds since 1970 and exact to the microsecond, in SQL: to
+ * name a state of a row in the next statement, by `isTime`.
+ */
+export function exactTime(time: string): string {
+  return `extract(epoch FROM ${time} - timestamptz '1970-01-01Z')::text`;
+}
+
+/** In SQL: the time is the one that `exactTime` gave, in a parameter. */
+export function isTime(time: string, parameter: number): string {
+  return `${time} = to_timestamp($${parameter}::float8)`;
+}
+
+/**
  * A time plus an interval that is computed from columns, in SQL. As `+` it would
  * depend on the time zone, and distributed tables take no such function of a
  * column in an UPDATE.

@@ -3,7 +3,7 @@ import { Database } from '../postgres/database.js';
 import { ofKey } from '../telemetry/key-labels.js';
 import { publish } from '../telemetry/publish.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
-import { nowIf } from '../postgres/times.js';
+import { isTime, nowIf } from '../postgres/times.js';
 import { isKey, nameParameters } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import { sqlCode, type ErrorCode } from '../schema/error-code.js';
@@ -33,7 +33,7 @@ interface AuditEntry extends Actor {
  * owner, attempt, lease or status. A key that runs is never changed.
  */
 const FENCE = `${isKey('k')} AND k.owner = $4 AND k.attempt = $5 AND k.status = $6
-  AND extract(epoch FROM k.locked_until) = $7::numeric
+  AND ${isTime('k.locked_until', 7)}
   AND (k.status <> 'in_progress' OR k.locked_until <= now())`;
 
 /** Phases of the key that was changed. */

@@ -43,7 +43,7 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
   });
 
   async function dropTables(): Promise<void> {
-    for (const table of ['phases', 'keys', 'outbox', 'audit', 'jobs']) {
+    for (const table of ['phases', 'keys', 'outbox', 'audit', 'jobs', 'processes']) {
       await admin.query(`DROP TABLE IF EXISTS idempotency_${table}`);
     }
     await admin.query('DROP TABLE IF EXISTS migrations');
@@ -170,6 +170,23 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
     expect(await recorded.of(attempt)).toMatchObject([{ name: 'charged', state: 'finished' }]);
     expect(await tasksOf(() => recorded.of(attempt))).toEqual([1]);
     expect(await tasksOf(() => phases.endOf(attempt, 'charged'))).toEqual([1, 1]);
+  });
+
+  it('remove a key with its phases with one task each', async () => {
+    const attempt = await reserve();
+    await phases.record([
+      { ...phaseOf(attempt), kind: 'foreign', state: 'finished', result: '{"paid":true}' },
+    ]);
+    await admin.query(
+      `UPDATE idempotency_keys SET status = 'completed', expires_at = now() - interval '1 day' WHERE key = $1`,
+      [attempt.key],
+    );
+    const forget = () => keys.transitions.forget(attempt);
+    expect(new Set(await tasksOf(forget))).toEqual(new Set([1]));
+    expect(await admin.query('SELECT FROM idempotency_keys WHERE id = $1', [attempt.id])).toEqual(
+      [],
+    );
+    expect(await recorded.of(attempt)).toEqual([]);
   });
 
   it('move a key from state to state with one task each', async () => {

@@ -1,5 +1,6 @@
 import { HttpException } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { barrier } from '../support/barrier.js';
 import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { nth } from '../support/postgres-proxy.js';
@@ -54,6 +55,31 @@ forEachPlatform('Lost replies', (platform) => {
     await lost;
     expect(answer.json()).toEqual({ run: 2 });
     expect(await app.notes()).toEqual(['ride']);
+  });
+
+  it('to a commit that arrives late leave one of two runs', async () => {
+    const runs: number[] = [];
+    const second = barrier();
+    app.handle('ride', (phases) =>
+      phases.local('ride_created', async (tx) => {
+        const run = runs.push(runs.length);
+        if (run === 2) await second.pass();
+        await note(tx, `ride ${run}`);
+        return { run };
+      }),
+    );
+    const commit = app.proxy.holdStatement(COMMIT);
+    const answer = app.post('ride', 'late');
+    await commit.reached;
+    commit.loseClient();
+    await second.arrived();
+    commit.release();
+    await commit.answered;
+    second.open();
+
+    expect((await answer).json()).toEqual({ run: 1 });
+    expect(await app.notes()).toEqual(['ride 1']);
+    expect(runs).toHaveLength(2);
   });
 
   it.each([

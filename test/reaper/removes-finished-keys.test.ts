@@ -79,6 +79,16 @@ describeExpiry('The reaper', (app, platform) => {
     await rides.close();
   });
 
+  it('removes phases whose key somebody else has removed', async () => {
+    await app.database.query(
+      `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt)
+       VALUES ('', 1, 'ride_created', 1, 'local', 'finished', 1)`,
+    );
+    await app.database.query('DELETE FROM idempotency_keys WHERE id = 1');
+    expect(await app.reap()).toBe(0);
+    expect(await app.database.query('SELECT FROM idempotency_phases')).toEqual([]);
+  });
+
   it('keeps the decisions about a key that it removes', async () => {
     routes.answers(fail);
     await app.ask('unknown', 'decided');

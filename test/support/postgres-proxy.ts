@@ -26,6 +26,8 @@ export interface Held {
   answered: Promise<void>;
   /** Cuts the connection instead: what is held never arrives. */
   cut(): void;
+  /** The client loses its connection; what is held still arrives when it is released. */
+  loseClient(): void;
 }
 
 /** A regular expression, or anything else that tells the statement that is meant. */
@@ -43,6 +45,8 @@ interface Rule {
   gate: Barrier;
   answered: Barrier;
   cut: boolean;
+  /** The connection that it has been applied to. */
+  link?: Link;
 }
 
 /**
@@ -53,6 +57,8 @@ interface Rule {
 export class PostgresProxy {
   /** Every statement that clients have sent, in order, whether or not it was let through. */
   readonly statements: SentStatement[] = [];
+  /** How often a client has sent statements and then waited for the reply. */
+  trips = 0;
   /** Where applications connect instead of the server. */
   url = '';
 
@@ -135,6 +141,7 @@ export class PostgresProxy {
         rule.cut = true;
         rule.gate.open();
       },
+      loseClient: () => rule.link?.loseClient(),
     };
   }
 
@@ -153,9 +160,14 @@ export class PostgresProxy {
 
   private link(client: Socket): void {
     const { hostname, port } = this.target;
-    const link = new Link(client, connect(Number(port || 5432), hostname), (statement) => {
-      this.statements.push(statement);
-      return this.take(statement.sql);
+    const link = new Link(client, connect(Number(port || 5432), hostname), (statements) => {
+      if (statements.length > 0) this.trips += 1;
+      this.statements.push(...statements);
+      for (const { sql } of statements) {
+        const rule = this.take(sql);
+        if (rule) return rule;
+      }
+      return undefined;
     });
     this.links.add(link);
     void link.ended.then(() => this.links.delete(link));
@@ -170,13 +182,14 @@ class Link {
   /** The rules of the requests that the server has not answered yet. */
   private readonly pending: (Rule | undefined)[] = [];
   private reply: Message[] = [];
+  private clientLost = false;
   private upstream: Promise<void> = Promise.resolve();
   private downstream: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly client: Socket,
     private readonly server: Socket,
-    private readonly see: (statement: SentStatement) => Rule | undefined,
+    private readonly see: (statements: SentStatement[]) => Rule | undefined,
   ) {
     const fromClient = new MessageReader(true);
     const fromServer = new MessageReader(false);
@@ -185,11 +198,19 @@ class Link {
     for (const socket of [client, server]) {
       socket.setNoDelay(true);
       socket.on('error', () => undefined); // 'close' follows
-      socket.on('close', () => this.cut());
+      socket.on('close', () => {
+        if (socket === this.server || !this.clientLost) this.cut();
+      });
     }
     this.ended = Promise.all(
       [client, server].map((s) => new Promise((done) => s.once('close', done))),
     );
+  }
+
+  /** The server has not noticed yet. */
+  loseClient(): void {
+    this.clientLost = true;
+    this.client.resetAndDestroy();
   }
 
   cut(): void {
@@ -202,8 +223,8 @@ class Link {
     this.request.push(message);
     if (!endsRequest(message)) return;
     const request = this.request.splice(0);
-    const statement = this.statementIn(request);
-    const rule = statement && this.see(statement);
+    const statements = this.statementsIn(request);
+    const rule = this.see(statements);
     this.upstream = this.upstream.then(async () => {
       if (rule?.at === 'statement' && !(await this.passes(rule))) return;
       if (message.type === 'Q' || message.type === 'S') this.pending.push(rule);
@@ -211,12 +232,17 @@ class Link {
     });
   }
 
-  private statementIn(request: readonly Message[]): SentStatement | undefined {
-    const statement = request.map(statementOf).find((found) => found !== undefined);
-    if (statement?.name) this.prepared.set(statement.name, statement);
-    if (statement) return statement;
-    const name = request.map(preparedNameOf).find((found) => found !== undefined);
-    return name === undefined ? undefined : this.prepared.get(name);
+  /** Several where a client does not wait for the reply to one before it sends the next. */
+  private statementsIn(request: readonly Message[]): SentStatement[] {
+    const executed: SentStatement[] = [];
+    for (const message of request) {
+      const statement = statementOf(message);
+      if (statement) this.prepared.set(statement.name, statement);
+      const name = message.type === 'Q' ? '' : preparedNameOf(message);
+      const found = name === undefined ? undefined : this.prepared.get(name);
+      if (found) executed.push(found);
+    }
+    return executed;
   }
 
   private down(message: Message): void {
@@ -233,6 +259,7 @@ class Link {
   }
 
   private async passes(rule: Rule): Promise<boolean> {
+    rule.link = this;
     const opened = rule.gate.pass();
     if (!rule.cut) await opened;
     if (rule.cut) this.cut();

@@ -1,0 +1,217 @@
+// Statements that share a round trip: they are sent one after another, with one Sync at the end, so
+// that the server skips what follows a statement that fails. It uses what pg offers to packages
+// such as pg-cursor; where a client lacks it, statements are sent one by one.
+import type { ClientBase, QueryResult } from 'pg';
+
+/** What is used of pg's connection, which turns calls into messages to the server. */
+interface Connection {
+  parse(query: { text: string; name?: string }): void;
+  bind(config: object): void;
+  execute(config: object): void;
+  query(text: string): void;
+  emit(event: string, message?: unknown): boolean;
+}
+
+/** What is used of pg's query, which turns messages of the server into a result. */
+interface DriverQuery {
+  callback: (error: Error | null, result: QueryResult) => void;
+  submit(connection: Connection): Error | null;
+  handleCommandComplete(message: { text: string }, connection: Connection): void;
+  requiresPreparation(): boolean;
+}
+
+type QueryClass = new (config: object) => DriverQuery;
+
+interface Driver {
+  connection?: Connection;
+  /** pg sends each statement at once, and refuses queries of other packages. */
+  pipeline?: boolean;
+  constructor: { Query?: QueryClass };
+}
+
+/** A statement for `client.query()`. */
+export interface DriverStatement {
+  text: string;
+  values: unknown[];
+  /** Undefined: it is not prepared. */
+  name?: string | undefined;
+}
+
+const USED = ['parse', 'bind', 'execute', 'query', 'emit'] as const;
+
+/** Not with pg-native, and not with a client that is no client of pg. */
+export function canShareTrips(client: ClientBase): boolean {
+  const { connection, pipeline, constructor } = client as unknown as Driver;
+  const complete = connection && USED.every((name) => typeof connection[name] === 'function');
+  return complete === true && !pipeline && typeof constructor.Query === 'function';
+}
+
+/** Statements without results that are sent with the next statement of a connection, before it. */
+export class Preceding {
+  /** The server has executed them. */
+  done = false;
+  private readonly texts: string[] = [];
+  private readonly connection: Connection;
+  private waiting = false;
+
+  /** @param onDone is told when the server has executed them */
+  constructor(
+    client: ClientBase,
+    private readonly onDone: () => void,
+  ) {
+    this.connection = (client as unknown as Driver).connection!;
+  }
+
+  add(text: string): void {
+    this.texts.push(text);
+    if (!this.waiting) this.wait();
+  }
+
+  /** @returns true if they had not been sent, and now never will be */
+  withdraw(): boolean {
+    const { waiting } = this;
+    if (waiting) this.stopWaiting();
+    return waiting;
+  }
+
+  /** Until the connection is about to send something: with parameters, prepared, or neither. */
+  private wait(): void {
+    const { connection } = this;
+    this.waiting = true;
+    connection.parse = (query) => {
+      this.send();
+      connection.parse(query);
+    };
+    connection.bind = (config) => {
+      this.send();
+      connection.bind(config);
+    };
+    connection.query = (text) => {
+      this.stopWaiting();
+      this.awaitReplies();
+      connection.query([...this.texts, text].join('; '));
+    };
+  }
+
+  private stopWaiting(): void {
+    this.waiting = false;
+    for (const name of ['parse', 'bind', 'query'] as const) {
+      Reflect.deleteProperty(this.connection, name);
+    }
+  }
+
+  private send(): void {
+    this.stopWaiting();
+    this.awaitReplies();
+    for (const text of this.texts) sendText(this.connection, text);
+  }
+
+  /** The replies to these statements are not for the query that they were sent with. */
+  private awaitReplies(): void {
+    const { connection } = this;
+    let left = this.texts.length;
+    const stop = () => Reflect.deleteProperty(connection, 'emit');
+    connection.emit = (event, message) => {
+      if (event === 'parseComplete') return true;
+      if (event === 'commandComplete') {
+        left -= 1;
+        if (left > 0) return true;
+        stop();
+        this.done = true;
+        this.onDone();
+        return true;
+      }
+      if (event === 'errorMessage' || event === 'readyForQuery') stop();
+      return Object.getPrototypeOf(connection).emit.call(connection, event, message) as boolean;
+    };
+  }
+}
+
+/** The result of a statement, and the server's word for the one after it. */
+export interface FollowedResult {
+  result: QueryResult;
+  /** Undefined if the second statement was not sent. */
+  followed: string | undefined;
+}
+
+/** The second of two statements failed. */
+export class FollowingFailed extends Error {
+  constructor(override readonly cause: Error) {
+    super(cause.message, { cause });
+  }
+}
+
+/** Sends a statement, and then, if it succeeds, another one without results. */
+export function sendFollowed(
+  client: ClientBase,
+  statement: DriverStatement,
+  text: string,
+): Promise<FollowedResult> {
+  const FollowedQuery = followedQueryOf((client as unknown as Driver).constructor.Query!);
+  return new Promise((resolve, reject) => {
+    const query = new FollowedQuery(statement, text);
+    query.callback = (error, result) => {
+      const { followed } = query;
+      if (error) reject(query.ended ? new FollowingFailed(error) : error);
+      else resolve({ result, followed });
+    };
+    void client.query(query as never);
+  });
+}
+
+type FollowedQueryClass = ReturnType<typeof makeFollowedQuery>;
+
+const followedQueries = new WeakMap<QueryClass, FollowedQueryClass>();
+
+/** Of the copy of pg that made the client. */
+function followedQueryOf(Query: QueryClass): FollowedQueryClass {
+  const made = followedQueries.get(Query) ?? makeFollowedQuery(Query);
+  followedQueries.set(Query, made);
+  return made;
+}
+
+function makeFollowedQuery(Query: QueryClass) {
+  return class FollowedQuery extends Query {
+    /** The server has executed the first statement. */
+    ended = false;
+    followed: string | undefined;
+
+    constructor(
+      statement: DriverStatement,
+      private readonly following: string,
+    ) {
+      super(statement);
+    }
+
+    /** The simple protocol has no place for the second statement. */
+    override requiresPreparation(): boolean {
+      return true;
+    }
+
+    override submit(connection: Connection): Error | null {
+      // A statement whose values cannot be sent is not executed, and must not be followed.
+      connection.execute = (config) => {
+        Reflect.deleteProperty(connection, 'execute');
+        connection.execute(config);
+        sendText(connection, this.following);
+      };
+      try {
+        return super.submit(connection);
+      } finally {
+        Reflect.deleteProperty(connection, 'execute');
+      }
+    }
+
+    override handleCommandComplete(message: { text: string }, connection: Connection): void {
+      if (this.ended) this.followed = message.text;
+      else super.handleCommandComplete(message, connection);
+      this.ended = true;
+    }
+  };
+}
+
+function sendText(connection: Connection, text: string): void {
+  connection.parse({ text });
+  connection.bind({});
+  connection.execute({});
+}

@@ -1,0 +1,141 @@
+import type { ClientBase } from 'pg';
+import { QueryFailedError, type DataSource, type EntityManager, type QueryRunner } from 'typeorm';
+import type { Database } from './database.js';
+import type { PreparedStatement } from './prepared-statement.js';
+import { canShareTrips, FollowingFailed, Preceding, sendFollowed } from './same-trip.js';
+
+/** The statement that ends a transaction of the application. If it fails, nothing is committed. */
+export interface LastStatement {
+  statement: PreparedStatement;
+  parameters: unknown[];
+  /** What to throw if it fails. */
+  failure: (error: unknown) => unknown;
+}
+
+/** The statements with which TypeORM begins a transaction. */
+const BEGIN = /^(START TRANSACTION|SET TRANSACTION ISOLATION LEVEL)\b/;
+
+/**
+ * Transactions of the application that end with a statement of the library.
+ *
+ * Their frame costs no round trips of its own: BEGIN is sent with the first
+ * statement, and COMMIT with the last one. An error of the last statement makes
+ * the server skip the COMMIT, and a lost connection rolls back what was sent, as
+ * in any transaction.
+ */
+export class Transactions {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly database: Database,
+  ) {}
+
+  /**
+   * @param work returns the last statement, if there is to be one
+   * @param begun is told that the transaction has begun
+   * @returns false if the work sent nothing: then the last statement was not sent either
+   */
+  async run(
+    work: (tx: EntityManager) => Promise<LastStatement | undefined>,
+    begun: () => void,
+  ): Promise<boolean> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      const frame = await this.frameOf(runner, begun);
+      await runner.startTransaction();
+      if (!frame) begun();
+      const last = await work(runner.manager);
+      if (frame) return await frame.commit(last);
+      if (last) await this.send(runner, last);
+      await runner.commitTransaction();
+      return true;
+    } catch (error) {
+      // The error of the work says more than that of a rollback.
+      await runner.rollbackTransaction().catch(() => undefined);
+      throw error;
+    } finally {
+      await runner.release();
+    }
+  }
+
+  private async send(runner: QueryRunner, last: LastStatement): Promise<void> {
+    const { statement, parameters, failure } = last;
+    await this.database.queryIn(runner, statement, parameters).catch((error: unknown) => {
+      throw failure(error);
+    });
+  }
+
+  /** Undefined where BEGIN and COMMIT have to be sent by themselves. */
+  private async frameOf(runner: QueryRunner, begun: () => void): Promise<Frame | undefined> {
+    // A coordinator plans each statement by itself, so it gains nothing.
+    if (this.database.distributed) return undefined;
+    const client = (await runner.connect()) as ClientBase;
+    return canShareTrips(client) ? new Frame(this.database, runner, client, begun) : undefined;
+  }
+}
+
+/** Begins and ends one transaction as TypeORM does, with fewer round trips. */
+class Frame {
+  private readonly begin: Preceding;
+  private last: LastStatement | undefined;
+  private committing = false;
+  private used = true;
+
+  constructor(
+    private readonly database: Database,
+    private readonly runner: QueryRunner,
+    client: ClientBase,
+    begun: () => void,
+  ) {
+    this.begin = new Preceding(client, begun);
+    const query = runner.query.bind(runner) as Query;
+    // TypeORM sends the frame through this method too, between the events for its subscribers.
+    runner.query = (async (text, ...rest) =>
+      (await this.frame(text)) ?? query(text, ...rest)) as Query as QueryRunner['query'];
+  }
+
+  /** @returns false if there was nothing to commit */
+  async commit(last: LastStatement | undefined): Promise<boolean> {
+    this.last = last;
+    this.committing = true;
+    await this.runner.commitTransaction();
+    return this.used;
+  }
+
+  /** What TypeORM gets for a statement of the frame; undefined if it has to be sent as it is. */
+  private async frame(text: string): Promise<unknown[] | undefined> {
+    if (BEGIN.test(text) && !this.begin.done) {
+      this.begin.add(text);
+      return this.logged(text);
+    }
+    if (text === 'ROLLBACK') return this.begin.withdraw() ? this.logged(text) : undefined;
+    if (text !== 'COMMIT' || !this.committing) return undefined;
+    this.committing = false;
+    this.used = !this.begin.withdraw();
+    const ended = !this.used || (this.last && (await this.end(this.last)));
+    return ended ? this.logged(text) : undefined;
+  }
+
+  /** @returns false if COMMIT was not sent: a package that wraps the driver may drop it */
+  private async end({ statement, parameters, failure }: LastStatement): Promise<boolean> {
+    try {
+      const { followed } = await this.database.queryIn(
+        this.runner,
+        statement,
+        parameters,
+        (client, query) => sendFollowed(client, query, 'COMMIT'),
+      );
+      return followed !== undefined;
+    } catch (error) {
+      // As from TypeORM: a deferred constraint, for example, fails the COMMIT.
+      if (!(error instanceof FollowingFailed)) throw failure(error);
+      throw new QueryFailedError('COMMIT', undefined, error.cause);
+    }
+  }
+
+  private logged(text: string): unknown[] {
+    this.runner.manager.connection.logger.logQuery(text, undefined, this.runner);
+    return [];
+  }
+}
+
+type Query = (text: string, ...rest: unknown[]) => Promise<unknown>;

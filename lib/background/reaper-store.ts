@@ -76,7 +76,8 @@ export class ReaperStore {
    */
   async reap(choice: ReapChoice, answer: Answer): Promise<ReapedKey[]> {
     const { limit, from, except } = choice;
-    const next = '($5::float8 IS NULL OR k.expires_at >= to_timestamp($5)) AND NOT k.id = ANY ($6::bigint[])';
+    const next =
+      '($5::float8 IS NULL OR k.expires_at >= to_timestamp($5)) AND NOT k.id = ANY ($6::bigint[])';
     const reaped = await this.database.scopes.claim(
       limit,
       () => this.due(choice),
@@ -154,13 +155,7 @@ export class ReaperStore {
          FROM due WHERE ${having('in_doubt')}
        )
        SELECT id, scope, endpoint, key, outcome, ${exactTime('expires_at')} AS "expiredAt" FROM due ORDER BY expires_at`,
-      [
-        answer.status,
-        JSON.stringify(answer.headers),
-        answer.body,
-        limit,
-        ...parameters,
-      ],
+      [answer.status, JSON.stringify(answer.headers), answer.body, limit, ...parameters],
     );
   }
 

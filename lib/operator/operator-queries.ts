@@ -67,7 +67,11 @@ export class OperatorQueries {
       [key.scope, key.id],
     );
     for (const phase of phases) withDates(phase, 'keyValidUntil', 'startedAt', 'finishedAt');
-    const report = { ...summaryOf(key, doubts.get(key.id)), phases, audit: await this.audit.ofKey(key) };
+    const report = {
+      ...summaryOf(key, doubts.get(key.id)),
+      phases,
+      audit: await this.audit.ofKey(key),
+    };
     return { ...report, timeline: timelineOf(report) };
   }
 

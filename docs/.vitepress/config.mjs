@@ -82,6 +82,7 @@ export default defineConfig({
           item('Testing', 'guides/testing'),
           item('Is my endpoint crash-safe?', 'guides/crash-safety'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),
+          item('Citus', 'guides/citus'),
           item('Migrating', 'guides/migrating'),
           item('OpenAPI and discovery', 'guides/swagger'),
           item('Error envelopes', 'guides/error-envelopes'),

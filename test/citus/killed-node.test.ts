@@ -70,8 +70,8 @@ function tests(platform: Platform): void {
     }
     await until(async () => (await post('meanwhile', lost.scope)).status === 201, 'the worker');
 
-    expect((await post('before', lost.scope)).headers.get('idempotency-replayed')).toBe('true');
-    expect((await post('elsewhere', kept.scope)).headers.get('idempotency-replayed')).toBe('true');
+    expect((await post('before', lost.scope)).headers.get('idempotent-replayed')).toBe('true');
+    expect((await post('elsewhere', kept.scope)).headers.get('idempotent-replayed')).toBe('true');
     // The outcome of the slow one could not be recorded: it is not known, and not run again.
     await lapse(app.database, 'slow');
     expect((await post('slow', lost.scope)).status).toBe(409);

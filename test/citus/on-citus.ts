@@ -6,7 +6,8 @@ import type { TestDatabase } from '../support/database.js';
 const SERVERS = (process.env.TEST_SERVERS ?? '').split(' ');
 
 /** Runs where DATABASE_URL names the coordinator of a cluster: `npm run test:citus`. */
-export const describeOnCitus = SERVERS.length > 1 ? describe : describe.skip;
+export const describeOnCitus: (subject: string, tests: () => void) => void =
+  SERVERS.length > 1 ? describe : describe.skip;
 
 /** Scopes whose rows are on different workers. */
 export async function scopesOnDifferentNodes(

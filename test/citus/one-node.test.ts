@@ -61,7 +61,7 @@ function tests(platform: Platform): void {
     const first = await post();
     const second = await post();
     expect([first.status, second.status]).toEqual([201, 201]);
-    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect(second.headers.get('idempotent-replayed')).toBe('true');
     expect(await app.database.query('SELECT scope, note FROM notes')).toEqual([
       { scope, note: 'made' },
     ]);

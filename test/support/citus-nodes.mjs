@@ -21,7 +21,10 @@ export async function nodesOf(session, url) {
     `SELECT nodename AS host, nodeport AS port FROM pg_dist_node
      WHERE groupid <> 0 AND noderole = 'primary' ORDER BY nodeid`,
   );
-  return [url, ...rows.map(({ host, port }) => Object.assign(new URL(url), { hostname: host, port }).href)];
+  return [
+    url,
+    ...rows.map(({ host, port }) => Object.assign(new URL(url), { hostname: host, port }).href),
+  ];
 }
 
 /**

@@ -73,7 +73,7 @@ export class PhaseStore {
       many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
     };
     this.lastStatementOfWork = new PreparedStatement(
-      recordSql(this.keys, this.phases, 'one', true),
+      recordSql(this.keys, this.phases, 'one', true, database.distributed),
     );
   }
 

@@ -13,6 +13,7 @@ export const ROOMS = [
   'schema',
   'request',
   'response',
+  'limits',
   'keys',
   'coverage',
   'openapi',

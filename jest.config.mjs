@@ -37,8 +37,9 @@ export default {
   testTimeout: 120_000,
 
   // A test waits for the database and for other processes half of its time: twice as many
-  // workers as cores keep the cores busy.
-  maxWorkers: 2 * availableParallelism(),
+  // workers as cores keep the cores busy. A few test files wait for seconds to pass, such as
+  // those of a Retry-After, and on a small machine one of them would leave a core idle.
+  maxWorkers: Math.max(2 * availableParallelism(), availableParallelism() + 4),
   // Node never frees a module, so a worker is replaced when it has grown this far.
   workerIdleMemoryLimit: '1GB',
   testSequencer: '<rootDir>/test/support/sequencer.mjs',

@@ -1,5 +1,6 @@
 import { Progress } from './progress.mjs';
 import { measuresOf } from './measures.mjs';
+import { openLoopOrWhyNot, paced } from './open-loop.mjs';
 import { report } from './report/report.mjs';
 import { Rounds } from './rounds.mjs';
 import { Stage } from './setup/stage.mjs';
@@ -7,24 +8,32 @@ import { checkTargets } from './targets.mjs';
 
 /** Under 50 seconds all in all, whatever the machine is busy with. */
 const QUICK = { duration: 700, warmUp: 400, rounds: 3, until: 40_000 };
-const FULL = { duration: 400, warmUp: 1_000, rounds: 13, until: 310_000 };
+const TIMES = {
+  quick: QUICK,
+  network: { duration: 400, warmUp: 800, rounds: 13, until: 90_000 },
+  /** The open loop comes afterwards. */
+  full: { duration: 400, warmUp: 800, rounds: 13, until: 350_000 },
+};
 
 /**
  * The library beside its peers, in one run.
  *
- * @param {{ quick: boolean }} options
+ * @param {import('./measures.mjs').Run} run
  */
-export async function compare({ quick }) {
+export async function compare(run) {
   const progress = new Progress();
-  const measures = measuresOf({ quick });
-  const names = [...new Set(measures.map(({ contender }) => contender))];
+  const measures = measuresOf(run);
+  const full = run === 'full';
+  const taking = full ? [...measures, ...paced] : measures;
+  const names = [...new Set(taking.map(({ contender }) => contender))];
   const stage = await Stage.set(names, (line) => progress.say(line));
   try {
     const rounds = new Rounds(stage, measures, progress);
-    await rounds.run(quick ? QUICK : FULL);
+    await rounds.run(TIMES[run]);
+    const loop = full ? { openLoop: await openLoopOrWhyNot(stage, progress) } : {};
     const counted = await stage.clear();
     progress.end();
-    await report({ quick, rounds, counted, targets: checkTargets(rounds) });
+    await report({ run, rounds, counted, targets: checkTargets(rounds), ...loop });
   } finally {
     await stage.strike();
   }

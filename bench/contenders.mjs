@@ -6,7 +6,8 @@
  * @typedef {object} Contender
  * @property {string} file in contenders/
  * @property {import('./setup/places.mjs').Place} place whose packages it uses
- * @property {'postgres' | 'redis'} [needs]
+ * @property {'postgres' | import('./setup/redis.mjs').RedisMode} [needs]
+ * @property {'rate' | 'counts'} [limits] which limits hold: those without a statement, or all of them
  * @property {'metrics' | 'traces'} [telemetry] what OpenTelemetry gets; with traces, metrics as well
  */
 
@@ -19,9 +20,12 @@ export const contenders = /** @type {const} */ ({
   eventless: { file: 'ours', place: 'eventless', needs: 'postgres' },
   metered: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'metrics' },
   traced: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'traces' },
+  limited: { file: 'ours', place: 'root', needs: 'postgres', limits: 'rate' },
+  counted: { file: 'ours', place: 'root', needs: 'postgres', limits: 'counts' },
   trips: { file: 'trips', place: 'root', needs: 'postgres' },
   handWritten: { file: 'hand-written', place: 'root', needs: 'postgres' },
   redisPeer: { file: 'node-idempotency', place: 'nodeIdempotency', needs: 'redis' },
+  durableRedisPeer: { file: 'node-idempotency', place: 'nodeIdempotency', needs: 'durableRedis' },
   memoryPeer: { file: 'node-idempotency', place: 'nodeIdempotency' },
   dbos: { file: 'dbos', place: 'bench', needs: 'postgres' },
 });

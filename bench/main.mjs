@@ -1,10 +1,15 @@
-// npm run bench                 everything, about five minutes
+// npm run bench                 everything, about seven minutes
 // npm run bench -- --quick      the targets only, under 50 seconds; the last line is JSON
+// npm run bench -- --network    with 1 ms between the server and its store, under two minutes
+// npm run bench -- --open-loop  latency at fixed rates, under two minutes
 // npm run bench -- --growth     large tables, duplicates, large bodies, several processes
 // npm run bench -- --against=main    this code beside the code of another commit, over two minutes
 //                 … --only=fresh,replay   those measures alone, with more rounds
 // npm run bench -- --observed    what events, metrics and traces cost, over two minutes
+// npm run bench -- --limited     what limits cost, over two minutes
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
+//
+// … --node=24    any of them, with the servers under test on another version of Node
 import { parseArgs } from 'node:util';
 
 // So that what was started and compiled is cleared away.
@@ -13,15 +18,24 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    network: { type: 'boolean', default: false },
+    'open-loop': { type: 'boolean', default: false },
+    node: { type: 'string' },
     growth: { type: 'boolean', default: false },
     profile: { type: 'string' },
     against: { type: 'string' },
     only: { type: 'string' },
     observed: { type: 'boolean', default: false },
+    limited: { type: 'boolean', default: false },
   },
 });
 
 const only = values.only?.split(',');
+
+if (values.node !== undefined) {
+  const { chooseNode } = await import('./setup/node-version.mjs');
+  await chooseNode(values.node, (line) => console.error(line));
+}
 
 if (values.growth) {
   const { growth } = await import('./growth.mjs');
@@ -35,7 +49,13 @@ if (values.growth) {
 } else if (values.observed) {
   const { observed } = await import('./observed.mjs');
   await observed(only);
+} else if (values.limited) {
+  const { limited } = await import('./limited.mjs');
+  await limited(only);
+} else if (values['open-loop']) {
+  const { openLoopAlone } = await import('./open-loop.mjs');
+  await openLoopAlone();
 } else {
   const { compare } = await import('./compare.mjs');
-  await compare({ quick: values.quick });
+  await compare(values.quick ? 'quick' : values.network ? 'network' : 'full');
 }

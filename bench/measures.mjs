@@ -9,15 +9,19 @@
  * @property {number} connections
  * @property {boolean} [replay]
  * @property {number} [steps] durable steps per request, where steps are what is counted
+ * @property {boolean} [far] the store is a millisecond away
+ * @property {boolean} [timesTrips] the server also times single statements, to compare with
  *
  * @typedef {Kind & { platform: import('./contenders.mjs').Platform }} Measure
  */
 
+/** @typedef {'full' | 'quick' | 'network'} Run */
+
 /** As many clients as keep a server of one process busy. */
 const busy = { path: '/payments', connections: 32 };
 const replay = { ...busy, replay: true };
+const crowded = { path: '/payments', connections: 128 };
 const steps = { connections: 16, steps: 5 };
-const alone = { path: '/payments', connections: 1 };
 
 const peer = '@node-idempotency';
 
@@ -26,7 +30,19 @@ const compared = [
   { id: 'bare', label: 'bare Nest route', contender: 'bare', ...busy },
   { id: 'ours.fresh', label: 'ours, fresh', contender: 'ours', ...busy },
   { id: 'redis.fresh', label: `${peer} with Redis, fresh`, contender: 'redisPeer', ...busy },
+  {
+    id: 'durableRedis.fresh',
+    label: `${peer} with Redis, appendfsync always, fresh`,
+    contender: 'durableRedisPeer',
+    ...busy,
+  },
   { id: 'handWritten', label: 'hand-written, fresh', contender: 'handWritten', ...busy },
+  {
+    id: 'trips',
+    label: 'an interceptor that goes to PostgreSQL twice and keeps nothing',
+    contender: 'trips',
+    ...busy,
+  },
   { id: 'ours.replay', label: 'ours, replay', contender: 'ours', ...replay },
   { id: 'redis.replay', label: `${peer} with Redis, replay`, contender: 'redisPeer', ...replay },
 ];
@@ -39,12 +55,6 @@ const shown = [
     contender: 'bare',
     ...busy,
     path: '/intercepted',
-  },
-  {
-    id: 'trips',
-    label: 'an interceptor that goes to PostgreSQL twice and keeps nothing',
-    contender: 'trips',
-    ...busy,
   },
   { id: 'ours.local', label: 'ours, local phase', contender: 'ours', ...busy, path: '/local' },
   {
@@ -60,6 +70,15 @@ const shown = [
 ];
 
 /** @type {Kind[]} */
+const crowds = [
+  { id: 'bare.crowded', label: 'bare Nest route', contender: 'bare' },
+  { id: 'ours.crowded', label: 'ours, fresh', contender: 'ours' },
+  { id: 'redis.crowded', label: `${peer} with Redis, fresh`, contender: 'redisPeer' },
+].map(
+  (kind) => /** @type {Kind} */ ({ ...kind, ...crowded, label: `${kind.label}, 128 connections` }),
+);
+
+/** @type {Kind[]} */
 const phases = [
   { id: 'ours.locals', label: 'ours, local phases', contender: 'ours', path: '/steps/local' },
   { id: 'dbos.locals', label: 'DBOS, transactions', contender: 'dbos', path: '/steps/local' },
@@ -67,18 +86,65 @@ const phases = [
   { id: 'dbos.foreigns', label: 'DBOS, steps', contender: 'dbos', path: '/steps/foreign' },
 ].map((kind) => /** @type {Kind} */ ({ ...kind, ...steps }));
 
-/** @type {Kind[]} */
-const single = [
-  { id: 'bare.alone', label: 'bare Nest route, one connection', contender: 'bare', ...alone },
-  { id: 'ours.alone', label: 'ours, fresh, one connection', contender: 'ours', ...alone },
+const bareAlone = onOneConnection({ id: 'bare', label: 'bare Nest route', contender: 'bare' });
+
+const oursAlone = [
+  onOneConnection({ id: 'ours', label: 'ours, fresh', contender: 'ours', timesTrips: true }),
+  onOneConnection({
+    id: 'ours.local',
+    label: 'ours, local phase',
+    contender: 'ours',
+    path: '/local',
+  }),
+  onOneConnection({
+    id: 'ours.foreign',
+    label: 'ours, foreign phase',
+    contender: 'ours',
+    path: '/foreign',
+  }),
 ];
 
-/** What a change of the library may cost. */
-const kept = [
-  ...compared.filter(({ contender }) => contender === 'ours'),
-  ...phases.filter(({ contender }) => contender === 'ours'),
-  ...single.filter(({ contender }) => contender === 'ours'),
+const redisAlone = onOneConnection({
+  id: 'redis',
+  label: `${peer} with Redis, fresh`,
+  contender: 'redisPeer',
+});
+
+const othersAlone = [
+  redisAlone,
+  onOneConnection({ id: 'handWritten', label: 'hand-written, fresh', contender: 'handWritten' }),
+  onOneConnection({ id: 'dbos', label: 'DBOS, no step', contender: 'dbos' }),
+  onOneConnection({
+    id: 'dbos.locals',
+    label: 'DBOS, five transactions',
+    contender: 'dbos',
+    path: '/steps/local',
+  }),
+  onOneConnection({
+    id: 'dbos.foreigns',
+    label: 'DBOS, five steps',
+    contender: 'dbos',
+    path: '/steps/foreign',
+  }),
 ];
+
+/** @type {Kind[]} */
+const farAway = [
+  ...oursAlone,
+  redisAlone,
+  ...compared.filter(({ id }) => id === 'ours.fresh' || id === 'redis.fresh'),
+  ...shown.filter(({ id }) => id === 'ours.local'),
+  {
+    id: 'ours.foreign',
+    label: 'ours, foreign phase',
+    contender: /** @type {const} */ ('ours'),
+    ...busy,
+    path: '/foreign',
+  },
+].map((kind) => ({ ...kind, id: `far.${kind.id}`, far: true }));
+
+/** What a change of the library may cost. */
+const kept = [...compared, ...phases, ...oursAlone].filter(({ contender }) => contender === 'ours');
 
 /**
  * @param {string[]} [only] such as `fresh`; all of them without it
@@ -94,16 +160,36 @@ export function keptOf(only) {
 }
 
 /**
- * In the order of a round. Steps and the single connection are about the library
- * and the database, not about HTTP: they are measured on one platform.
+ * In the order of a round. Express gets what is compared; the rest is about the library
+ * and the database, not about HTTP, and is measured on one platform.
  *
- * @param {{ quick: boolean }} options
+ * @param {Run} run
  * @returns {Measure[]}
  */
-export function measuresOf({ quick }) {
-  const onFastify = quick ? compared : [...compared, ...shown];
-  const onExpress = quick ? [] : [...compared, ...shown];
-  return [...on('fastify', [...onFastify, ...phases, ...single]), ...on('express', onExpress)];
+export function measuresOf(run) {
+  const targeted = [...compared, ...phases, bareAlone, ...oursAlone];
+  if (run === 'quick') return on('fastify', targeted);
+  if (run === 'network') return on('fastify', [bareAlone, ...farAway]);
+  return [
+    ...on('fastify', [...targeted, ...shown, ...crowds, ...othersAlone, ...farAway]),
+    ...on('express', compared),
+  ];
+}
+
+/**
+ * Nothing is shared then, and every round trip is waited for.
+ *
+ * @param {Omit<Kind, 'path' | 'connections'> & { path?: string }} kind
+ * @returns {Kind}
+ */
+function onOneConnection({ id, label, ...rest }) {
+  return {
+    id: `${id}.alone`,
+    label: `${label}, one connection`,
+    path: '/payments',
+    connections: 1,
+    ...rest,
+  };
 }
 
 /**
@@ -115,7 +201,7 @@ function on(platform, kinds) {
   return kinds.map((kind) => ({ ...kind, platform }));
 }
 
-/** @param {Measure} measure */
+/** @param {Pick<Measure, 'id' | 'platform'>} measure */
 export function nameOf({ id, platform }) {
   return `${platform}.${id}`;
 }

@@ -20,6 +20,8 @@ const SHORTEST = 250;
 /** Requests of several steps are slow, so a window has to be wider to hold enough of them. */
 const WIDER = 1.5;
 
+/** @typedef {{ select: number, insert: number, update: number }} RoundTrips milliseconds */
+
 /** How often each trip to the database is timed in a round. */
 const ROUND_TRIPS = 100;
 
@@ -29,8 +31,8 @@ export class Rounds {
   samples = new Map();
   /** @type {Map<string, string>} why a measure could not be taken */
   failures = new Map();
-  /** @type {{ select: number, insert: number, update: number }[]} */
-  roundTrips = [];
+  /** @type {Map<string, RoundTrips[]>} by name of the measure, what single statements took */
+  roundTrips = new Map();
   done = 0;
 
   /**
@@ -93,7 +95,9 @@ export class Rounds {
   async #startServers() {
     const wanted = new Map(this.measures.map((measure) => [serverOf(measure), measure]));
     await Promise.all(
-      [...wanted.values()].map(({ contender, platform }) => this.stage.server(contender, platform)),
+      [...wanted.values()].map(({ contender, platform, far }) =>
+        this.stage.server(contender, platform, far),
+      ),
     );
   }
 
@@ -112,8 +116,10 @@ export class Rounds {
         const samples = this.samples.get(nameOf(measure)) ?? [];
         samples.push(await this.#sample(measure, server, duration));
         this.samples.set(nameOf(measure), samples);
-        if (measure.id === 'ours.alone') {
-          this.roundTrips.push(await server.ask('roundTrips', ROUND_TRIPS));
+        if (measure.timesTrips) {
+          const timed = this.roundTrips.get(nameOf(measure)) ?? [];
+          timed.push(await server.ask('roundTrips', ROUND_TRIPS));
+          this.roundTrips.set(nameOf(measure), timed);
         }
       });
     }
@@ -141,9 +147,10 @@ export class Rounds {
   async #guard(measure, work) {
     const name = nameOf(measure);
     if (this.failures.has(name)) return;
-    const server = await this.stage.server(measure.contender, measure.platform);
+    const { contender, platform, far } = measure;
+    const server = await this.stage.server(contender, platform, far);
     if (!server) {
-      this.failures.set(name, this.stage.redis.note);
+      this.failures.set(name, this.stage.missing(contender) ?? 'no server');
       return;
     }
     try {
@@ -156,8 +163,8 @@ export class Rounds {
 }
 
 /** @param {Measure} measure */
-function serverOf({ contender, platform }) {
-  return `${contender} ${platform}`;
+function serverOf({ contender, platform, far = false }) {
+  return `${contender} ${platform} ${far}`;
 }
 
 /**

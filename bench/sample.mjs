@@ -14,6 +14,7 @@ import { summarize } from './statistics.mjs';
  * @property {number} loadCpu milliseconds of the load generator
  * @property {number} statements
  * @property {number} transactions
+ * @property {number} trips to the store and back, shared ones in part
  * @property {number} log bytes that PostgreSQL wrote ahead
  *
  * @typedef {Record<keyof Sample, import('./statistics.mjs').Summary>} Values over all rounds
@@ -49,6 +50,7 @@ export async function takeSample({ database, load }, servers, job) {
     loadCpu: cpu / total,
     statements: (after.statements - before.statements) / total,
     transactions: (after.transactions - before.transactions) / total,
+    trips: (after.trips - before.trips) / total,
     log: usesDatabase ? (logAfter - logBefore) / total : 0,
   };
 }
@@ -67,12 +69,13 @@ function coreTimes() {
  * @returns {Promise<import('./setup/server.mjs').Usage>}
  */
 async function usageOf(servers) {
-  const sum = { cpu: 0, statements: 0, transactions: 0 };
+  const sum = { cpu: 0, statements: 0, transactions: 0, trips: 0 };
   for (const server of servers) {
-    const { cpu, statements, transactions } = await server.usage();
+    const { cpu, statements, transactions, trips } = await server.usage();
     sum.cpu += cpu;
     sum.statements += statements;
     sum.transactions += transactions;
+    sum.trips += trips;
   }
   return sum;
 }

@@ -1,74 +1,136 @@
 // What the library promises to reach, as ratios within one run.
+import { added, additions } from './added.mjs';
 import { ratio, summarize } from './statistics.mjs';
 
 /** @typedef {import('./rounds.mjs').Rounds} Rounds */
+/** @typedef {import('./sample.mjs').Sample} Sample */
+/** @typedef {import('./statistics.mjs').Summary} Summary */
 
 /**
- * @typedef {object} Target
- * @property {string} id
- * @property {string} what
- * @property {number} [atLeast]
- * @property {number} [atMost]
- * @property {(rounds: Rounds) => import('./statistics.mjs').Summary | undefined} of
+ * How a target is measured.
+ *
+ * @typedef {object} Yardstick
+ * @property {string[]} needs the measures on Fastify that it is made of
+ * @property {(rounds: Rounds) => Summary | undefined} of
+ *
+ * @typedef {{ id: string, what: string, atLeast?: number, atMost?: number } & Yardstick} Target
  */
+
+const redis = '@node-idempotency with Redis';
 
 /** @type {Target[]} */
 const targets = [
   {
     id: 'fresh/redis',
-    what: 'fresh: ours ÷ @node-idempotency with Redis',
+    what: `fresh: ours ÷ ${redis}`,
+    atLeast: 0.9,
+    ...quotient('perSecond', 'ours.fresh', 'redis.fresh'),
+  },
+  {
+    id: 'fresh/redis/128',
+    what: `fresh, 128 connections: ours ÷ ${redis}`,
     atLeast: 1,
-    of: throughputs('ours.fresh', 'redis.fresh'),
+    ...quotient('perSecond', 'ours.crowded', 'redis.crowded'),
+  },
+  {
+    id: 'fresh/durableRedis',
+    what: `fresh: ours ÷ ${redis}, appendfsync always`,
+    atLeast: 1.1,
+    ...quotient('perSecond', 'ours.fresh', 'durableRedis.fresh'),
+  },
+  {
+    id: 'fresh/trips',
+    what: 'fresh: ours ÷ an interceptor that goes to PostgreSQL twice and keeps nothing',
+    atLeast: 0.7,
+    ...quotient('perSecond', 'ours.fresh', 'trips'),
   },
   {
     id: 'fresh/handWritten',
     what: 'fresh: ours ÷ hand-written two-statement store',
     atLeast: 2.5,
-    of: throughputs('ours.fresh', 'handWritten'),
+    ...quotient('perSecond', 'ours.fresh', 'handWritten'),
   },
   {
     id: 'fresh/bare',
     what: 'fresh: ours ÷ bare route',
     atLeast: 0.55,
-    of: throughputs('ours.fresh', 'bare'),
+    ...quotient('perSecond', 'ours.fresh', 'bare'),
+  },
+  {
+    id: 'cpu/bare',
+    what: 'CPU of Node for a fresh request: ours ÷ bare route',
+    atMost: 1.6,
+    ...quotient('cpu', 'ours.fresh', 'bare'),
   },
   {
     id: 'replay/bare',
     what: 'replay: ours ÷ bare route',
     atLeast: 0.85,
-    of: throughputs('ours.replay', 'bare'),
+    ...quotient('perSecond', 'ours.replay', 'bare'),
   },
   {
     id: 'replay/redis',
-    what: 'replay: ours ÷ @node-idempotency with Redis',
-    atLeast: 1.2,
-    of: throughputs('ours.replay', 'redis.replay'),
+    what: `replay: ours ÷ ${redis}`,
+    atLeast: 1.3,
+    ...quotient('perSecond', 'ours.replay', 'redis.replay'),
+  },
+  {
+    id: 'trips/fresh',
+    what: 'sequential round trips that a fresh key adds',
+    atMost: 2,
+    ...roundTrips(additions.fresh),
+  },
+  {
+    id: 'trips/local',
+    what: 'sequential round trips that a local phase with one statement of work adds',
+    atMost: 2,
+    ...roundTrips(additions.local),
+  },
+  {
+    id: 'trips/foreign',
+    what: 'sequential round trips that a foreign phase adds',
+    atMost: 2,
+    ...roundTrips(additions.foreign),
   },
   {
     id: 'alone/roundTrips',
     what: 'one connection, fresh: added latency ÷ two round trips (an INSERT and an UPDATE)',
     atMost: 1.5,
-    of: addedLatency,
+    needs: ['ours.alone', 'bare.alone'],
+    of: latencyInTrips,
+  },
+  {
+    id: 'far/fresh',
+    what: '1 ms to the store: milliseconds that a fresh key adds',
+    atMost: 2.5,
+    ...latency(additions.farFresh),
+  },
+  {
+    id: 'far/local',
+    what: '1 ms to the store: milliseconds that a local phase adds',
+    atMost: 2.5,
+    ...latency(additions.farLocal),
   },
   {
     id: 'local/dbos',
     what: 'steps: local phase ÷ DBOS transaction',
-    atLeast: 3,
-    of: throughputs('ours.locals', 'dbos.locals'),
+    atLeast: 5,
+    ...quotient('perSecond', 'ours.locals', 'dbos.locals'),
   },
   {
     id: 'foreign/dbos',
     what: 'steps: foreign phase ÷ DBOS step',
-    atLeast: 4,
-    of: throughputs('ours.foreigns', 'dbos.foreigns'),
+    atLeast: 6,
+    ...quotient('perSecond', 'ours.foreigns', 'dbos.foreigns'),
   },
   {
     id: 'statements',
     what: 'statements per fresh request, 32 connections',
     atMost: 0.5,
-    of: (rounds) => {
-      const samples = rounds.samples.get('fastify.ours.fresh');
-      return samples && summarize(samples.map(({ statements }) => statements));
+    needs: ['ours.fresh'],
+    of: ({ samples }) => {
+      const taken = samples.get('fastify.ours.fresh');
+      return taken && summarize(taken.map(({ statements }) => statements));
     },
   },
 ];
@@ -78,16 +140,18 @@ const targets = [
  * @property {string} id
  * @property {string} what
  * @property {string} bound
- * @property {import('./statistics.mjs').Summary} [value] absent where something could not be measured
+ * @property {Summary} [value] absent where something could not be measured
  * @property {boolean} [met]
  */
 
 /**
  * @param {Rounds} rounds
- * @returns {Result[]}
+ * @returns {Result[]} of the targets that the run is about
  */
 export function checkTargets(rounds) {
-  return targets.map(({ id, what, atLeast, atMost, of }) => {
+  const measured = new Set(rounds.measures.map(({ id }) => id));
+  const checked = targets.filter(({ needs }) => needs.every((id) => measured.has(id)));
+  return checked.map(({ id, what, atLeast, atMost, of }) => {
     const bound = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`;
     const value = of(rounds);
     if (!value) return { id, what, bound };
@@ -97,29 +161,57 @@ export function checkTargets(rounds) {
 }
 
 /**
+ * @param {'perSecond' | 'cpu'} column
  * @param {string} ours
  * @param {string} theirs
- * @returns {Target['of']}
+ * @returns {Yardstick}
  */
-function throughputs(ours, theirs) {
-  return ({ samples }) => {
-    const [a, b] = [samples.get(`fastify.${ours}`), samples.get(`fastify.${theirs}`)];
-    return a && b && ratio(a.map(perSecond), b.map(perSecond));
+function quotient(column, ours, theirs) {
+  const values = (/** @type {Sample[]} */ samples) => samples.map((sample) => sample[column]);
+  return {
+    needs: [ours, theirs],
+    of: ({ samples }) => {
+      const [a, b] = [samples.get(`fastify.${ours}`), samples.get(`fastify.${theirs}`)];
+      return a && b && ratio(values(a), values(b));
+    },
   };
 }
 
-/** @type {Target['of']} */
-function addedLatency({ samples, roundTrips }) {
-  const [ours, bare] = [samples.get('fastify.ours.alone'), samples.get('fastify.bare.alone')];
-  if (!ours || !bare) return undefined;
-  const added = ours.map(({ p50 }, round) => p50 - /** @type {any} */ (bare[round]).p50);
-  return ratio(
-    added,
-    roundTrips.map(({ insert, update }) => insert + update),
-  );
+/**
+ * @param {import('./added.mjs').Addition} addition
+ * @returns {Yardstick}
+ */
+function latency(addition) {
+  return {
+    needs: [addition.of, addition.less],
+    of: (rounds) => added(rounds, addition, 'p50'),
+  };
 }
 
-/** @param {import('./rounds.mjs').Sample} sample */
-function perSecond(sample) {
-  return sample.perSecond;
+/**
+ * To a half: a new connection and background jobs make a few trips of their own.
+ *
+ * @param {import('./added.mjs').Addition} addition
+ * @returns {Yardstick}
+ */
+function roundTrips(addition) {
+  const half = (/** @type {number} */ value) => Math.round(value * 2) / 2;
+  return {
+    needs: [addition.of, addition.less],
+    of: (rounds) => {
+      const value = added(rounds, addition, 'trips');
+      return value && { median: half(value.median), min: half(value.min), max: half(value.max) };
+    },
+  };
+}
+
+/** @param {Rounds} rounds */
+function latencyInTrips({ samples, roundTrips: trips }) {
+  const [ours, bare] = [samples.get('fastify.ours.alone'), samples.get('fastify.bare.alone')];
+  const timed = trips.get('fastify.ours.alone');
+  if (!ours || !bare || !timed) return undefined;
+  return ratio(
+    ours.map(({ p50 }, round) => p50 - /** @type {any} */ (bare[round]).p50),
+    timed.map(({ insert, update }) => insert + update),
+  );
 }

@@ -37,6 +37,11 @@ export class IdempotentEntries {
     this.events.meet(owner, handler);
   }
 
+  /** One of them, as far as they are known by now. */
+  get anyName(): string | undefined {
+    return [...this.names.keys()][0];
+  }
+
   /** When all of them have been met. */
   check(): void {
     this.events.refuseHalfSettled();

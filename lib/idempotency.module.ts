@@ -30,11 +30,12 @@ import { exported, providers } from './idempotency.providers.js';
 import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { checkRetention } from './short-retention.js';
-import { DATA_SOURCE, SCHEMA } from './tokens.js';
+import { DATA_SOURCE, OPERATOR_PAGE, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { KeyService } from './keys/key-service.js';
-import { checkSchema } from './schema/schema-check.js';
+import { checkRole, checkSchema } from './schema/schema-check.js';
+import { workOf } from './work-of-process.js';
 import { entitiesIn } from './schema/entities.js';
 import { OuterInterceptors } from './outer-interceptors.js';
 import { ASYNC_NAMES, OPTION_NAMES } from './option-names.js';
@@ -48,7 +49,7 @@ import { TransactionWatch } from './phases/transaction-watch.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { StatusLocation } from './background/status-location.js';
 import { operatorPageController } from './operator/page/operator-page.controller.js';
-import { checkOperatorPage } from './operator/page/page.options.js';
+import { checkOperatorPage, type OperatorPageOptions } from './operator/page/page.options.js';
 import { discoveryProvider } from './openapi.providers.js';
 import { Discovery } from './openapi/discovery.js';
 import { IdempotencyDiscoveryController } from './openapi/discovery.controller.js';
@@ -75,6 +76,7 @@ export class IdempotencyModule
   constructor(
     @Inject(DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(SCHEMA) private readonly schema: string | undefined,
+    @Inject(OPERATOR_PAGE) private readonly page: OperatorPageOptions | undefined,
     private readonly settings: IdempotencySettings,
     private readonly database: Database,
     private readonly routes: IdempotentRoutes,
@@ -122,8 +124,11 @@ export class IdempotencyModule
     }
     IdempotencyModule.dataSources.add(this.dataSource);
     this.database.open();
-    await checkSchema(this.dataSource, this.database, this.schema);
+    const { settings } = this;
+    await checkSchema(this.dataSource, this.database, this.schema, settings.readOnly);
     this.routes.explore();
+    const work = workOf(settings, this.routes.anyEntry, this.page);
+    await checkRole(this.database, work.purposes, work.separation);
     checkRetention(this.routes.all, this.settings.clientRetries);
     this.coverage.check(this.settings.coverage);
     this.reconcilers.explore();
@@ -138,7 +143,7 @@ export class IdempotencyModule
     // Last, so that an application that fails to start leaves nothing installed.
     this.forgetDescription = describeScopes(this.settings);
     this.maintenance.start();
-    this.processes.start();
+    if (!this.settings.readOnly) this.processes.start();
   }
 
   /** Before the server closes: running attempts finish and are recorded, and nothing new begins. */
@@ -205,6 +210,7 @@ function assemble(definition: DynamicModule, extras: IdempotencyModuleExtras): D
       ...(definition.providers ?? []),
       dataSourceProvider(dataSource),
       { provide: SCHEMA, useValue: schema },
+      { provide: OPERATOR_PAGE, useValue: operatorPage },
       {
         provide: StatusLocation,
         useFactory: (config: ApplicationConfig, modules: ModulesContainer) =>

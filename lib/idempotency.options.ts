@@ -5,6 +5,7 @@ import type { MaintenanceOptions } from './background/maintenance.options.js';
 import type { OperatorPageOptions } from './operator/page/page.options.js';
 import type { OutboxOptions } from './outbox/outbox.options.js';
 import type { GuardMode } from './phases/usage-guard.js';
+import type { LimitsOption } from './limits/limits.options.js';
 import type { Duration } from './policy/duration.js';
 import type { IdempotencyPolicy, ScopeOption } from './policy/policy.js';
 import type { DescribeScope } from './telemetry/key-labels.js';
@@ -117,6 +118,25 @@ export interface IdempotencyModuleOptions extends Omit<IdempotencyPolicy, 'settl
   replayCache?: false | { ttl?: Duration; maxBytes?: number };
 
   /**
+   * How many new keys, unfinished operations, waiting duplicates and stored bytes one
+   * scope may have, so that one caller cannot fill the tables: the same for all scopes,
+   * or a function of the scope. A new key over a limit is refused with 429; retries never
+   * are.
+   * @default no limits
+   */
+  limits?: LimitsOption;
+
+  /**
+   * Refuses requests with 503 at once while the database is down, instead of letting them
+   * queue: after `failures` lost or unanswered statements in a row, the first of them begun
+   * `after` ago. One request at a time is let through, and the first answer ends it.
+   * Outcomes of running attempts are recorded in any case. False lets each request wait
+   * for `storeTimeout`.
+   * @default { failures: 3, after: storeTimeout }
+   */
+  circuitBreaker?: false | { failures?: number; after?: Duration };
+
+  /**
    * What to do about effects of idempotent handlers that phases do not protect:
    * outgoing HTTP requests (inside a transaction, several in one foreign call,
    * unsafe ones outside any phase), and writes to the module's data source
@@ -137,6 +157,24 @@ export interface IdempotencyModuleOptions extends Omit<IdempotencyPolicy, 'settl
 
   /** How the messages of the outbox are delivered, and where to. */
   outbox?: OutboxOptions;
+
+  /**
+   * This process only reads: the operator finds, inspects and exports, and the
+   * operator page shows, but nothing is decided, no job runs and no request with a
+   * key is served. It needs the right to SELECT and nothing else, and may use a
+   * standby.
+   * @default false
+   */
+  readOnly?: boolean;
+
+  /**
+   * Each statement of a request sees the rows of its own scope and no others, by
+   * policies of the database that `idempotencyGrants({ rowLevelSecurity: true })`
+   * makes: even one that forgot its WHERE. It costs each statement three more round
+   * trips, and statements are not shared (`batching`).
+   * @default false
+   */
+  rowLevelSecurity?: boolean;
 }
 
 /** Options that must be known before the factory runs, so they stand beside `useFactory`. */

@@ -16,6 +16,10 @@ import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, IMPORTED, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
 import { openDatabase } from './postgres/open-database.js';
+import { CircuitBreaker, NO_BREAKER } from './postgres/store-breaker.js';
+import { limitsProviders, RESERVER } from './limits.providers.js';
+import { WaitingPlaces } from './limits/waiting-places.js';
+import type { Reserver } from './keys/reserver.js';
 import { MemoryReplayCache, NoReplayCache, ReplayCache } from './keys/replay-cache.js';
 import { KeyBatches } from './keys/key-batches.js';
 import { RecordedPhases } from './keys/recorded-phases.js';
@@ -67,11 +71,16 @@ export const providers: Provider[] = [
   },
   {
     provide: Database,
-    useFactory: (dataSource: DataSource, settings: IdempotencySettings, schema?: string) =>
+    useFactory: (
+      dataSource: DataSource,
+      { storeTimeout, preparedStatements, circuitBreaker }: IdempotencySettings,
+      schema?: string,
+    ) =>
       openDatabase(dataSource, {
-        timeout: settings.storeTimeout,
+        timeout: storeTimeout,
         schema,
-        prepares: settings.preparedStatements,
+        prepares: preparedStatements,
+        breaker: circuitBreaker ? new CircuitBreaker(circuitBreaker) : NO_BREAKER,
         table: 'idempotency_keys',
       }),
     inject: [DATA_SOURCE, IdempotencySettings, SCHEMA],
@@ -160,35 +169,42 @@ export const providers: Provider[] = [
         : new NoReplayCache(),
     inject: [IdempotencySettings],
   },
+  ...limitsProviders,
   {
     provide: Reservations,
     useFactory: (
       transitions: KeyTransitions,
-      batches: KeyBatches,
+      keys: Reserver,
       replays: ReplayCache,
       phases: RecordedPhases,
       leases: LeaseKeeper,
       room: WaitingRequests,
+      places: WaitingPlaces,
+      { breaker }: Database,
       settings: IdempotencySettings,
       maintenance: Maintenance,
     ) =>
       new Reservations(
         transitions,
-        batches,
+        keys,
         replays,
         phases,
         leases,
         room,
+        places,
+        breaker,
         settings.storeTimeout,
         () => maintenance.wake('completer'),
       ),
     inject: [
       KeyTransitions,
-      KeyBatches,
+      RESERVER,
       ReplayCache,
       RecordedPhases,
       LeaseKeeper,
       WaitingRequests,
+      WaitingPlaces,
+      Database,
       IdempotencySettings,
       Maintenance,
     ],

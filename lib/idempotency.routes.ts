@@ -95,6 +95,11 @@ export class IdempotentRoutes {
     return isCovered(handler) ? this.add(controller, handler) : undefined;
   }
 
+  /** The name of a route, a message handler or a mutation that is idempotent, if there is one. */
+  get anyEntry(): string | undefined {
+    return this.all[0]?.name ?? this.entries.anyName;
+  }
+
   /** The shortest retention of all routes, or of the module if there are none; null is for ever. */
   get shortestRetention(): number | null {
     const { dialect, policy } = this.settings;

@@ -15,13 +15,16 @@ import {
 import type { CallPolicy } from './calls/idempotency.js';
 import type { CoverageMode } from './coverage/idempotency-coverage.js';
 import {
+  BREAKER_NAMES,
   CALL_POLICY_NAMES,
   EXTRA_NAMES,
   OPTION_NAMES,
   REPLAY_CACHE_NAMES,
 } from './option-names.js';
+import { resolveLimitsOption, type ResolvedLimits } from './limits/resolve-limits.js';
 import { resolveOutbox, type OutboxSettings } from './outbox/outbox.settings.js';
 import { UsageGuard } from './phases/usage-guard.js';
+import type { BreakerSettings } from './postgres/store-breaker.js';
 import type { Dialect } from './answers/dialect.js';
 import { forbiddenReplayHeaders } from './answers/replay-headers.js';
 
@@ -47,9 +50,14 @@ export class IdempotencySettings {
   readonly batching: boolean;
   /** False: nothing is kept. */
   readonly replayCache: false | { ttl: number; maxBytes: number };
+  readonly limits: ResolvedLimits | ((scope: string) => unknown) | undefined;
+  /** False: every request asks the database. */
+  readonly circuitBreaker: false | BreakerSettings;
   readonly guard: UsageGuard;
   readonly maintenance: MaintenanceSettings;
   readonly outbox: OutboxSettings;
+  readonly readOnly: boolean;
+  readonly rowLevelSecurity: boolean;
   /** The part of the options that routes may override. */
   readonly policy: IdempotencyPolicy;
 
@@ -67,8 +75,12 @@ export class IdempotencySettings {
       storeTimeout = '5s',
       shutdownTimeout = '10s',
       preparedStatements = true,
-      batching = true,
+      readOnly = false,
+      rowLevelSecurity = false,
+      batching = !rowLevelSecurity,
       replayCache = {},
+      limits,
+      circuitBreaker = {},
       foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
       maintenance,
       outbox,
@@ -148,13 +160,29 @@ export class IdempotencySettings {
       );
     }
     this.preparedStatements = preparedStatements;
-    if (typeof batching !== 'boolean') {
+    for (const [name, value] of Object.entries({ batching, readOnly, rowLevelSecurity })) {
+      if (typeof value !== 'boolean') {
+        throw new IdempotencyConfigurationError(
+          `${WHERE}: ${name} is ${inspect(value)}. Use true or false.`,
+        );
+      }
+    }
+    if (batching && rowLevelSecurity) {
       throw new IdempotencyConfigurationError(
-        `${WHERE}: batching is ${inspect(batching)}. Use true or false.`,
+        `${WHERE}: batching lets requests of several scopes share a statement, and rowLevelSecurity lets a statement see one of them. Remove one of the two.`,
+      );
+    }
+    if (readOnly && maintenance) {
+      throw new IdempotencyConfigurationError(
+        `${WHERE}: readOnly: true, and maintenance asks for jobs, which write. Remove one of the two.`,
       );
     }
     this.batching = batching;
+    this.readOnly = readOnly;
+    this.rowLevelSecurity = rowLevelSecurity;
     this.replayCache = resolveReplayCache(replayCache);
+    this.limits = resolveLimitsOption(WHERE, limits);
+    this.circuitBreaker = resolveCircuitBreaker(circuitBreaker, this.storeTimeout);
     if (this.storeTimeout === 0) {
       throw new IdempotencyConfigurationError(
         `${WHERE}: storeTimeout is 0, so every statement would be given up and every request refused. Use a time such as '5s'.`,
@@ -164,7 +192,7 @@ export class IdempotencySettings {
     this.policy = policy;
     // Mistakes in the module's own policy are errors even if no route uses it.
     const { lease } = resolvePolicy(dialect, [policy], WHERE);
-    this.maintenance = resolveMaintenance(WHERE, maintenance, lease);
+    this.maintenance = resolveMaintenance(WHERE, readOnly ? false : maintenance, lease);
     this.outbox = resolveOutbox(WHERE, outbox);
     checkLease(WHERE, 'lease', lease, this.storeTimeout);
     checkLease(WHERE, 'outbox.lease', this.outbox.lease, this.storeTimeout);
@@ -209,6 +237,33 @@ function resolveSpecification(option: unknown): string | undefined {
     );
   }
   return url.href;
+}
+
+function resolveCircuitBreaker(
+  option: NonNullable<IdempotencyModuleOptions['circuitBreaker']>,
+  storeTimeout: number,
+): IdempotencySettings['circuitBreaker'] {
+  if (option === false) return false;
+  if (typeof option !== 'object' || option === null) {
+    throw new IdempotencyConfigurationError(
+      `${WHERE}: circuitBreaker is ${inspect(option)}. Use { failures, after }, or false to let every request wait for the database.`,
+    );
+  }
+  refuseUnknownNames(WHERE, option, BREAKER_NAMES, 'circuitBreaker.');
+  // More than one lost connection or stuck row, and as few as a quiet process can have. The time
+  // is that of a request which waits in vain: an outage that is shorter costs none of them.
+  const { failures = 3, after = storeTimeout } = option;
+  if (!Number.isSafeInteger(failures) || failures < 1) {
+    throw new IdempotencyConfigurationError(
+      `${WHERE}: circuitBreaker.failures is ${inspect(failures)}. Use a whole number from 1, or circuitBreaker: false to let every request wait for the database.`,
+    );
+  }
+  return {
+    failures,
+    after: milliseconds(WHERE, 'circuitBreaker.after', after),
+    // Five probes at most are under way, and never one per request.
+    probePatience: storeTimeout / 5,
+  };
 }
 
 function resolveReplayCache(

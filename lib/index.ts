@@ -19,6 +19,7 @@ export type {
 export type { IdempotencyPolicy, Outcome } from './policy/policy.js';
 export type { ScopeOption } from './policy/policy.js';
 export type { Duration } from './policy/duration.js';
+export type { Limits, LimitsOption } from './limits/limits.options.js';
 export type {
   DescribedProblem as IdempotencyProblem,
   Dialect,
@@ -27,6 +28,11 @@ export type {
 export type { ProblemCode } from './answers/problems.js';
 export { onIdempotencyEvent } from './telemetry/publish.js';
 export type { EventName, IdempotencyEvents } from './telemetry/events.js';
+export {
+  severalHosts,
+  type SeveralHosts,
+  type SeveralHostsOptions,
+} from './postgres/several-hosts.js';
 export { IdempotencyKey } from './schema/idempotency-key.entity.js';
 export { idempotencyEntities } from './schema/entities.js';
 export type { KeyStatus } from './schema/key-status.js';

@@ -21,8 +21,9 @@ export const openApiProviders: Provider[] = [
       status: StatusLocation,
     ) => {
       const { header, openapi } = settings;
+      const limited = settings.limits !== undefined;
       const documented = openapi
-        ? { header, voice: settings, locationOf: (id: string) => status.of(id) }
+        ? { header, voice: settings, locationOf: (id: string) => status.of(id), limited }
         : undefined;
       return new OpenApi(config, modules, scanner, documented, routesOf(settings, routes));
     },

@@ -8,6 +8,7 @@ import { unfinished } from './keys/refusal.js';
 import { AuditQueries } from './operator/audit-queries.js';
 import { DoubtQueries } from './operator/doubt-queries.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
+import { ExportQueries } from './operator/export-queries.js';
 import { HealthStore } from './operator/health-store.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { OperatorQueries } from './operator/operator-queries.js';
@@ -16,8 +17,10 @@ import { MessageQueries } from './operator/page/message-queries.js';
 import { OperatorPage } from './operator/page/operator-page.js';
 import { PageQueries } from './operator/page/page-queries.js';
 import { UnknownQueries } from './operator/page/unknown-queries.js';
+import { onlyShown } from './operator/page/page-access.js';
 import type { OperatorPageOptions } from './operator/page/page.options.js';
 import { Outbox } from './outbox/outbox.js';
+import { Database } from './postgres/database.js';
 import { ResolutionQueries } from './resolution/resolution-queries.js';
 import { ResolutionStore } from './resolution/resolution-store.js';
 
@@ -28,12 +31,17 @@ export const operatorProviders: Provider[] = [
   AuditQueries,
   DoubtQueries,
   OperatorQueries,
+  ExportQueries,
   HealthStore,
   {
     provide: IdempotencyHealthIndicator,
-    useFactory: (store: HealthStore, processes: ProcessReports) =>
-      new IdempotencyHealthIndicator(store, processes),
-    inject: [HealthStore, ProcessReports],
+    useFactory: (
+      store: HealthStore,
+      processes: ProcessReports,
+      { breaker }: Database,
+      { readOnly }: IdempotencySettings,
+    ) => new IdempotencyHealthIndicator(store, processes, breaker, readOnly),
+    inject: [HealthStore, ProcessReports, Database, IdempotencySettings],
   },
   {
     provide: IdempotencyOperator,
@@ -41,6 +49,7 @@ export const operatorProviders: Provider[] = [
       store: ResolutionStore,
       seen: ResolutionQueries,
       queries: OperatorQueries,
+      exports: ExportQueries,
       maintenance: Maintenance,
       replays: ReplayCache,
       processes: ProcessReports,
@@ -50,15 +59,18 @@ export const operatorProviders: Provider[] = [
         store,
         seen,
         queries,
+        exports,
         maintenance,
         replays,
         processes,
         renderProblem(unfinished(), settings),
+        settings.readOnly,
       ),
     inject: [
       ResolutionStore,
       ResolutionQueries,
       OperatorQueries,
+      ExportQueries,
       Maintenance,
       ReplayCache,
       ProcessReports,
@@ -88,9 +100,11 @@ export function operatorPageProviders(options: OperatorPageOptions): Provider[] 
         audit: AuditQueries,
         jobs: JobReports,
         outbox: Outbox,
+        { readOnly }: IdempotencySettings,
       ) => {
         const queries = { counts, unknown, messages, audit };
-        return new OperatorPage(options, operator, queries, jobs, outbox);
+        const shown = readOnly ? onlyShown(options) : options;
+        return new OperatorPage(shown, operator, queries, jobs, outbox);
       },
       inject: [
         IdempotencyOperator,
@@ -100,6 +114,7 @@ export function operatorPageProviders(options: OperatorPageOptions): Provider[] 
         AuditQueries,
         JobReports,
         Outbox,
+        IdempotencySettings,
       ],
     },
   ];

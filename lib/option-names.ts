@@ -21,9 +21,13 @@ export const OPTION_NAMES = {
   preparedStatements: true,
   batching: true,
   replayCache: true,
+  limits: true,
+  circuitBreaker: true,
   foreignCalls: true,
   maintenance: true,
   outbox: true,
+  readOnly: true,
+  rowLevelSecurity: true,
   specification: true,
 } satisfies Names<IdempotencyModuleOptions>;
 
@@ -95,6 +99,10 @@ export const ENTRY_POLICY_NAMES: Record<EntryKind, object> = {
   event: OF_MESSAGES,
   mutation: WITH_A_CALLER,
 };
+
+export const BREAKER_NAMES = { failures: true, after: true } satisfies Names<
+  Exclude<IdempotencyModuleOptions['circuitBreaker'], false | undefined>
+>;
 
 export const REPLAY_CACHE_NAMES = { ttl: true, maxBytes: true } satisfies Names<
   Exclude<IdempotencyModuleOptions['replayCache'], false | undefined>

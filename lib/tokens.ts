@@ -6,3 +6,6 @@ export const SCHEMA = Symbol('IdempotencyModule schema');
 
 /** Present in every module that imports the library's, even if other providers have failed. */
 export const IMPORTED = Symbol('IdempotencyModule is imported');
+
+/** The options of the operator page, or undefined. */
+export const OPERATOR_PAGE = Symbol('IdempotencyModule operator page');

@@ -18,9 +18,11 @@ export type TableName = keyof typeof ENTITIES;
  * connection's search_path says.
  */
 export function tableName(queryRunner: QueryRunner, table: TableName, schema?: string): string {
-  const home = schema ?? dataSourceSchema(queryRunner);
-  const name = quote(plainName(queryRunner, table, schema));
-  return home === undefined ? name : `${quote(home)}.${name}`;
+  return plainTable(plainName(queryRunner, table, schema), schema ?? dataSourceSchema(queryRunner));
+}
+
+export function plainTable(name: string, schema: string | undefined): string {
+  return schema === undefined ? quote(name) : `${quote(schema)}.${quote(name)}`;
 }
 
 /**
@@ -38,6 +40,9 @@ export function namesOf(queryRunner: QueryRunner, table: TableName, schema?: str
       quote(namingStrategy.indexName(name, columns, where)),
   };
 }
+
+/** The qualified, quoted name of one of our tables. */
+export type TableNamer = (table: TableName) => string;
 
 export function quote(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`;

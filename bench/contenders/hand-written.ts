@@ -22,7 +22,7 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn, Repository } from 'typ
 import { dataSource } from './data-source.js';
 import { accept, type Payment } from './payment.js';
 import { serve } from './serve.js';
-import { countStatements } from './statement-counter.js';
+import { countTraffic } from './traffic.js';
 
 @Entity()
 class StoredRequest {
@@ -94,5 +94,5 @@ class PaymentsController {
 })
 class AppModule {}
 
-const counted = countStatements();
-await serve(AppModule, { statements: counted });
+const traffic = countTraffic();
+await serve(AppModule, { traffic });

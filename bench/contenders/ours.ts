@@ -4,16 +4,23 @@ import { Body, Controller, Module, Post } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AtomicPhase, IdempotencyModule, Idempotent } from 'nestjs-atomic-idempotency';
 import { idempotencyMigrations } from 'nestjs-atomic-idempotency/migrations';
+import type { EntityManager } from 'typeorm';
 import { dataSource } from './data-source.js';
 import { accept, type Payment } from './payment.js';
 import { profiling } from './profiling.js';
 import { roundTrips } from './round-trips.js';
 import { serve } from './serve.js';
-import { countStatements } from './statement-counter.js';
 import { STEPS } from './steps.js';
+import { countTraffic } from './traffic.js';
+import { INSERT_WORK, prepareWork } from './work.js';
 
 /** Long enough for all duplicates of a burst to arrive while the handler is at work. */
 const SLOW_HANDLER = 250;
+
+async function work(tx: EntityManager, step: string, { amount }: Payment) {
+  await tx.query(INSERT_WORK, [step, amount]);
+  return { done: step };
+}
 
 @Controller()
 @Idempotent()
@@ -27,19 +34,31 @@ class PaymentsController {
 
   @Post('local')
   async withLocalPhase(@Body() payment: Payment) {
-    return this.phases.local('payment_created', async () => accept(payment));
+    return this.phases.local('payment_created', async (tx) => {
+      await work(tx, 'payment_created', payment);
+      return accept(payment);
+    });
+  }
+
+  @Post('foreign')
+  async withForeignPhase(@Body() payment: Payment) {
+    await this.phases.foreign('charged', { call: async () => ({ charged: true }) });
+    return accept(payment);
   }
 
   @Post('local-and-foreign')
-  async withForeignPhase(@Body() payment: Payment) {
-    const created = await this.phases.local('payment_created', async () => accept(payment));
+  async withBothPhases(@Body() payment: Payment) {
+    const created = await this.phases.local('payment_created', async (tx) => {
+      await work(tx, 'payment_created', payment);
+      return accept(payment);
+    });
     await this.phases.foreign('charged', { call: async () => ({ charged: true }) });
     return created;
   }
 
   @Post('steps/local')
   async inLocalPhases(@Body() payment: Payment) {
-    for (const step of STEPS) await this.phases.local(step, async () => ({ done: step }));
+    for (const step of STEPS) await this.phases.local(step, (tx) => work(tx, step, payment));
     return accept(payment);
   }
 
@@ -59,6 +78,19 @@ class PaymentsController {
   }
 }
 
+/** So high that nothing is refused: what is measured is the way to that. */
+const LIMITS: Record<string, object> = {
+  rate: { newKeysPerSecond: 1_000_000, waiting: 1_000_000 },
+  counts: {
+    newKeysPerSecond: 1_000_000,
+    waiting: 1_000_000,
+    outstanding: 1_000_000,
+    storedKeys: 1_000_000,
+    storedBytes: 1_000_000_000,
+  },
+};
+const limits = LIMITS[process.env.BENCH_LIMITS ?? ''];
+
 @Module({
   imports: [
     TypeOrmModule.forRoot({
@@ -66,12 +98,13 @@ class PaymentsController {
       migrations: idempotencyMigrations,
       migrationsRun: true,
     }),
-    IdempotencyModule.forRoot({ scope: 'global' }),
+    IdempotencyModule.forRoot({ scope: 'global', ...(limits && { limits }) }),
     ...(process.env.BENCH_TELEMETRY ? [(await import('./telemetry.js')).telemetry()] : []),
   ],
   controllers: [PaymentsController],
 })
 class AppModule {}
 
-const counted = countStatements();
-await serve(AppModule, { statements: counted, roundTrips, ...profiling });
+const traffic = countTraffic();
+await prepareWork();
+await serve(AppModule, { traffic, roundTrips, ...profiling });

@@ -3,6 +3,7 @@ import type { INestApplication, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { roundTripsSoFar } from './trip-counter.js';
 
 /** Above the largest body of the bench; the frameworks' own limits are below it. */
 const BODY_LIMIT = 4 * 1024 * 1024;
@@ -19,7 +20,11 @@ export async function serve(module: Type, questions: Questions = {}): Promise<vo
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as { port: number };
 
-  const known: Questions = { cpu: () => process.cpuUsage(), ...questions };
+  const known: Questions = {
+    cpu: () => process.cpuUsage(),
+    trips: roundTripsSoFar,
+    ...questions,
+  };
   const answer = async ({ id, question, argument }: Question) => {
     try {
       process.send!({ id, answer: await known[question]!(argument, app) });

@@ -20,7 +20,7 @@ import { DataSource } from 'typeorm';
 import { dataSource } from './data-source.js';
 import { accept, type Payment } from './payment.js';
 import { serve } from './serve.js';
-import { countStatements } from './statement-counter.js';
+import { countTraffic } from './traffic.js';
 
 @Injectable()
 class TwoTrips implements NestInterceptor {
@@ -71,5 +71,5 @@ class PaymentsController {
 })
 class AppModule {}
 
-const counted = countStatements();
-await serve(AppModule, { statements: counted });
+const traffic = countTraffic();
+await serve(AppModule, { traffic });

@@ -48,7 +48,7 @@ const INSERT = `
  */
 async function dropIndexes(client) {
   const { rows: constraints } = await client.query(
-    `SELECT conname AS name, pg_get_constraintdef(oid) AS definition
+    `SELECT quote_ident(conname) AS name, pg_get_constraintdef(oid) AS definition
      FROM pg_constraint WHERE conrelid = 'idempotency_keys'::regclass AND contype = 'u'`,
   );
   const { rows: indexes } = await client.query(

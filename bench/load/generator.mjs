@@ -1,21 +1,20 @@
 // The load, in a process of its own. Each answer is checked: a server that fails
 // fast, or runs a handler again instead of replaying, must not look quick.
-import { quantile } from '../statistics.mjs';
-import { HttpConnection } from './http-connection.mjs';
+import { open, RAMP, send, summary } from './connections.mjs';
+import { paced } from './paced.mjs';
 import { freshKey, requestsTo } from './requests.mjs';
 
-/** Not counted: the connections start in step and spread out only with time. */
-const RAMP = 100;
 /** How many keys are replayed in turn, unless a job says otherwise. */
 const REPLAYED_KEYS = 500;
 
 /**
  * @typedef {object} Job
- * @property {'load' | 'finish' | 'burst'} kind
+ * @property {'load' | 'finish' | 'burst' | 'paced'} kind
  * @property {number[]} ports the connections are spread over them
  * @property {string} path
  * @property {number} connections
  * @property {number} duration milliseconds
+ * @property {number} [rate] requests per second that `paced` sends
  * @property {boolean} [replay] send the keys that `finish` has finished, again and again
  * @property {number} [replayedKeys] how many keys `finish` finishes
  * @property {number} [noteSize] bytes to add to the body
@@ -28,9 +27,10 @@ const REPLAYED_KEYS = 500;
  * @property {number} p50 milliseconds
  * @property {number} p99 milliseconds
  * @property {number} [cpu] milliseconds that the load itself took
+ * @property {number[]} [latencies] of `paced`, in milliseconds
  */
 
-const kinds = { load, finish, burst };
+const kinds = { load, finish, burst, paced };
 
 /** @type {Map<string, Map<string, Buffer>>} by server, the finished keys and their answers */
 const finished = new Map();
@@ -65,7 +65,9 @@ async function load(job) {
     let counted = 0;
     const from = performance.now() + RAMP;
     const until = from + job.duration;
-    const drive = async (/** @type {HttpConnection} */ connection) => {
+    const drive = async (
+      /** @type {import('./http-connection.mjs').HttpConnection} */ connection,
+    ) => {
       while (performance.now() < until) {
         const key = keys ? /** @type {string} */ (keys[total % keys.length]) : freshKey();
         const sent = performance.now();
@@ -125,15 +127,6 @@ async function burst(job) {
   }
 }
 
-/** @param {Job} job */
-function open({ ports, connections }) {
-  return Promise.all(
-    Array.from({ length: connections }, (_, i) =>
-      HttpConnection.open(/** @type {number} */ (ports[i % ports.length])),
-    ),
-  );
-}
-
 /**
  * Makes finished keys, with the answers that their replays must equal.
  *
@@ -146,7 +139,9 @@ async function finish(job) {
   const known = new Map();
   const request = requestsTo(job.path, job.noteSize);
   let left = job.replayedKeys ?? REPLAYED_KEYS;
-  const drive = async (/** @type {HttpConnection} */ connection) => {
+  const drive = async (
+    /** @type {import('./http-connection.mjs').HttpConnection} */ connection,
+  ) => {
     while (left-- > 0) {
       const key = freshKey();
       known.set(key, await send(connection, request(key)));
@@ -160,25 +155,4 @@ async function finish(job) {
 /** @param {Job} job */
 function serverOf({ ports, path }) {
   return `${ports.join()}${path}`;
-}
-
-/**
- * @param {HttpConnection} connection
- * @param {string} message
- * @returns {Promise<Buffer>} the body of an answer 201
- */
-function send(connection, message) {
-  return new Promise((resolve, reject) => {
-    connection.send(message, (error, status, body) => {
-      if (error) reject(error);
-      else if (status === 201) resolve(body);
-      else reject(new Error(`Answered ${status}: ${body.toString().slice(0, 300)}`));
-    });
-  });
-}
-
-/** @param {number[]} latencies */
-function summary(latencies) {
-  const sorted = Float64Array.from(latencies).sort();
-  return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
 }

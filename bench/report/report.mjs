@@ -1,33 +1,42 @@
+import { versionUnderTest } from '../setup/node-version.mjs';
 import { chart } from './chart.mjs';
 import { writeResults } from './files.mjs';
 import { markdownOf } from './markdown.mjs';
 import { outcomeOf } from './outcome.mjs';
 
 /**
- * Prints what was found. A full run is also written to bench/results/; a quick
- * one ends with a line of JSON instead.
+ * Prints what was found. A full run is also written to bench/results/; the others
+ * end with a line of JSON instead.
  *
  * @param {object} found
- * @param {boolean} found.quick
+ * @param {import('../measures.mjs').Run} found.run
  * @param {import('../rounds.mjs').Rounds} found.rounds
  * @param {{ sent: number, committed: number }} found.counted
  * @param {import('../targets.mjs').Result[]} found.targets
+ * @param {import('../open-loop.mjs').OpenLoop} [found.openLoop]
  */
-export async function report({ quick, rounds, counted, targets }) {
-  const command = quick ? 'npm run bench -- --quick' : 'npm run bench';
-  const outcome = outcomeOf(rounds, counted, targets, command);
+export async function report({ run, rounds, counted, targets, openLoop }) {
+  const command = run === 'full' ? 'npm run bench' : `npm run bench -- --${run}`;
+  const outcome = outcomeOf(rounds, counted, targets, command, openLoop);
   const markdown = markdownOf(outcome);
   console.log(markdown);
-  if (quick) {
+  if (run !== 'full') {
     console.log(JSON.stringify(lineOf(outcome)));
     return;
   }
-  const file = await writeResults('bench', {
-    markdown: `# Bench\n\n![Throughput](bench.svg)\n\n${markdown}`,
+  const name = resultsName();
+  const file = await writeResults(name, {
+    markdown: `# Bench\n\n![Throughput](${name}.svg)\n\n${markdown}`,
     json: outcome,
     svg: chart(groupsOf(outcome)),
   });
   console.log(`Written to ${file}, with its JSON and SVG.`);
+}
+
+/** Another Node under test than the one of the bench has results of its own. */
+function resultsName() {
+  const version = versionUnderTest();
+  return version === process.version ? 'bench' : `bench-node-${parseInt(version.slice(1), 10)}`;
 }
 
 /**
@@ -48,10 +57,20 @@ function round(value) {
 
 /** @param {import('./outcome.mjs').Outcome} outcome */
 function groupsOf({ rows }) {
-  const busy = rows.filter(({ connections }) => connections === 32);
+  const busy = rows.filter(({ connections, far }) => connections === 32 && !far);
   return [
     { title: 'Requests per second, Fastify, 32 connections', platform: 'fastify', rows: busy },
     { title: 'Requests per second, Express, 32 connections', platform: 'express', rows: busy },
+    {
+      title: 'Requests per second, Fastify, 128 connections',
+      platform: 'fastify',
+      rows: rows.filter(({ connections }) => connections === 128),
+    },
+    {
+      title: 'Requests per second, Fastify, 32 connections, 1 ms to the store',
+      platform: 'fastify',
+      rows: rows.filter(({ connections, far }) => connections === 32 && far),
+    },
     {
       title: 'Durable steps per second, Fastify, 16 connections',
       platform: 'fastify',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { familyCpu, parentOf } from './family-cpu.mjs';
 import { providePostgres } from '../../sample-app/database/embedded-postgres.mjs';
@@ -126,11 +127,25 @@ export class Database {
 
   /** Committed transactions as PostgreSQL counts them; exact once the servers have gone. */
   async committed() {
+    await this.#deserted();
     const { rows } = await this.client.query(
       'SELECT coalesce(sum(xact_commit), 0)::float8 AS n FROM pg_stat_database WHERE datname = ANY($1)',
       [this.#created],
     );
     return rows[0].n;
+  }
+
+  /** A session adds its count when it ends, a moment after its server has gone. */
+  async #deserted() {
+    const patience = performance.now() + 3_000;
+    while (performance.now() < patience) {
+      const { rowCount } = await this.client.query(
+        'SELECT FROM pg_stat_activity WHERE datname = ANY($1)',
+        [this.#created],
+      );
+      if (rowCount === 0) return;
+      await delay(50);
+    }
   }
 
   /** Drops what was created; an embedded server simply goes. */

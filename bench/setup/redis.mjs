@@ -1,8 +1,11 @@
-// The Redis of REDIS_URL, or one of our own if `redis-server` is installed.
+// The Redis of an environment variable, or one of our own if `redis-server` is installed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
@@ -12,49 +15,77 @@ import { setTimeout as delay } from 'node:timers/promises';
  * @property {() => Promise<void>} stop
  */
 
-/** @returns {Promise<Redis>} */
-export async function provideRedis() {
-  const given = process.env.REDIS_URL;
-  if (given) {
-    if (await answers(given)) return { url: given, note: 'Redis of REDIS_URL', stop: nothing };
-    return { note: 'no Redis: the one of REDIS_URL does not answer', stop: nothing };
-  }
-  return start();
+/** How Redis may keep what it is told. */
+const modes = {
+  /** Its fastest mode: nothing is written to the disk. */
+  redis: {
+    variable: 'REDIS_URL',
+    note: 'redis-server, without persistence',
+    settings: { appendonly: 'no' },
+  },
+  /** The promise of a committed transaction: on disk before it answers. */
+  durableRedis: {
+    variable: 'REDIS_DURABLE_URL',
+    note: 'redis-server, appendfsync always',
+    settings: { appendonly: 'yes', appendfsync: 'always' },
+  },
+};
+
+/** @typedef {keyof typeof modes} RedisMode */
+
+/**
+ * @param {RedisMode} mode
+ * @returns {Promise<Redis>}
+ */
+export async function provideRedis(mode) {
+  const { variable } = modes[mode];
+  const given = process.env[variable];
+  if (!given) return start(mode);
+  if (await answers(given)) return { url: given, note: `Redis of ${variable}`, stop: nothing };
+  return { note: `no Redis: the one of ${variable} does not answer`, stop: nothing };
 }
 
-/** @returns {Promise<Redis>} */
-async function start() {
+/**
+ * @param {RedisMode} mode
+ * @returns {Promise<Redis>}
+ */
+async function start(mode) {
+  const { variable, note, settings } = modes[mode];
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
-  // In its fastest mode: nothing is written to the disk.
-  const settings = { port, bind: '127.0.0.1', save: '', appendonly: 'no', dir: tmpdir() };
+  const dir = await mkdtemp(join(tmpdir(), 'bench-redis-'));
+  const all = { port, bind: '127.0.0.1', save: '', dir, ...settings };
   const server = spawn(
     'redis-server',
-    Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]),
+    Object.entries(all).flatMap(([name, value]) => [`--${name}`, String(value)]),
     { stdio: 'ignore' },
   );
   let ended = false;
   server.once('error', () => (ended = true));
   server.once('exit', () => (ended = true));
-  process.once('exit', () => server.kill());
+  process.once('exit', () => {
+    // At once: it must not write to the folder any more.
+    server.kill('SIGKILL');
+    rmSync(dir, { recursive: true, force: true });
+  });
   while (!ended) {
     if (await answers(url)) {
       return {
         url,
-        note: 'redis-server, without persistence',
+        note,
         stop: async () => {
-          if (ended) return;
-          server.kill();
-          await once(server, 'exit');
+          if (!ended) {
+            server.kill();
+            await once(server, 'exit');
+          }
+          await rm(dir, { recursive: true, force: true });
         },
       };
     }
     await delay(20);
   }
-  return {
-    note: 'no Redis: set REDIS_URL, or install redis-server',
-    stop: nothing,
-  };
+  await rm(dir, { recursive: true, force: true });
+  return { note: `no Redis: set ${variable}, or install redis-server`, stop: nothing };
 }
 
 /**

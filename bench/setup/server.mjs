@@ -2,12 +2,14 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { buildFolder } from './build.mjs';
+import { nodeUnderTest } from './node-version.mjs';
 
 /**
  * @typedef {object} Usage what a server has used since it started
  * @property {number} cpu milliseconds
  * @property {number} statements
  * @property {number} transactions
+ * @property {number} trips to the store and back
  */
 
 /** A server under test, in a process of its own. */
@@ -45,10 +47,11 @@ export class Server {
    * @param {string[]} [options.execArgv]
    */
   static async start(
-    { place, file, telemetry },
+    { place, file, telemetry, limits },
     { platform, databaseUrl, redisUrl, execArgv = [] },
   ) {
     const child = fork(join(buildFolder(place), 'contenders', `${file}.js`), {
+      execPath: nodeUnderTest(),
       execArgv,
       env: {
         ...process.env,
@@ -57,6 +60,7 @@ export class Server {
         BENCH_DATABASE_URL: databaseUrl ?? '',
         BENCH_REDIS_URL: redisUrl ?? '',
         BENCH_TELEMETRY: telemetry ?? '',
+        BENCH_LIMITS: limits ?? '',
       },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
@@ -86,8 +90,9 @@ export class Server {
   /** @returns {Promise<Usage>} */
   async usage() {
     const { user, system } = await this.ask('cpu');
-    const sent = this.usesDatabase ? await this.ask('statements') : {};
-    return { cpu: (user + system) / 1_000, statements: 0, transactions: 0, ...sent };
+    const trips = await this.ask('trips');
+    const sent = this.usesDatabase ? await this.ask('traffic') : {};
+    return { cpu: (user + system) / 1_000, trips, statements: 0, transactions: 0, ...sent };
   }
 
   async stop() {

@@ -69,6 +69,12 @@ export const PROBLEMS = {
     retryable: false,
     stripe: { status: 403, type: 'invalid_request_error' },
   },
+  rate_limited: {
+    status: 429,
+    title: 'Too many new keys',
+    retryable: true,
+    stripe: { status: 429, type: 'rate_limit_error', code: 'rate_limit' },
+  },
   store_unavailable: {
     status: 503,
     title: 'Idempotency cannot be guaranteed at the moment',

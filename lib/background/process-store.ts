@@ -49,7 +49,7 @@ export class ProcessStore {
 
   /** Writes the row of this process, and removes those of processes that died long ago. */
   async report({ id, host, pid, version, uptime, jobs }: OwnReport): Promise<void> {
-    await this.database.query(
+    await this.database.for().query(
       `WITH forgotten AS (
          DELETE FROM ${this.processes}
          WHERE id IN (
@@ -67,11 +67,11 @@ export class ProcessStore {
   }
 
   async remove(id: string): Promise<void> {
-    await this.database.query(`DELETE FROM ${this.processes} WHERE id = $1`, [id]);
+    await this.database.for().query(`DELETE FROM ${this.processes} WHERE id = $1`, [id]);
   }
 
   async list(): Promise<(ReportedProcess & { jobs: JobStatus[] })[]> {
-    const rows = await this.database.query<ReportedProcess & { jobs: WrittenJob[] }>(
+    const rows = await this.database.for().query<ReportedProcess & { jobs: WrittenJob[] }>(
       `SELECT id, host, pid, version, jobs,
               ${milliseconds('started_at')} AS "startedAt",
               ${milliseconds('reported_at')} AS "reportedAt",

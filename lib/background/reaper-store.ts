@@ -55,8 +55,9 @@ const LAST_CHANCE = '1 hour';
 /** The work is finished, and nobody will ask for its answer any more. */
 const FINISHED = `k.status IN ('completed', 'performed')`;
 
-/** Keys that run, or whose outcome is unknown, must not be removed. */
-const REAPABLE = `k.status IN ('completed', 'performed', 'expired', 'pending', 'failed_retryable')`;
+/** Keys that run, whose outcome is unknown, or that somebody holds, must not be removed. */
+const REAPABLE = `k.status IN ('completed', 'performed', 'expired', 'pending', 'failed_retryable')
+           AND k.held_at IS NULL`;
 
 /** The statements of the reaper. */
 @Injectable()
@@ -71,7 +72,7 @@ export class ReaperStore {
 
   /**
    * Reaps keys past their retention, in one statement. Locked rows are skipped,
-   * and so are keys that run or are unknown. Finished keys are removed; open
+   * and so are keys that run, are unknown or are held. Finished keys are removed; open
    * ones, which nobody finished, are closed with `answer`.
    */
   async reap(choice: ReapChoice, answer: Answer): Promise<ReapedKey[]> {

@@ -16,16 +16,20 @@ export class StatusStore {
   }
 
   async progress(id: string, scope: string): Promise<KeyProgress | undefined> {
-    const [row] = await this.database.query<ProgressRow>(
-      `${this.select(this.keys + ' k')} WHERE k.id = $1 AND k.scope = $2`,
-      [id, scope],
-    );
+    const [row] = await this.database
+      .for({ scope })
+      .query<ProgressRow>(`${this.select(this.keys + ' k')} WHERE k.id = $1 AND k.scope = $2`, [
+        id,
+        scope,
+      ]);
     return row && progressFrom(row);
   }
 
   /** The same for several keys at once. */
   async progressOf(keys: readonly { id: string; scope: string }[]): Promise<KeyProgress[]> {
-    const rows = await this.database.query<ProgressRow>(this.select(this.among), columns(keys));
+    const rows = await this.database
+      .for(keys)
+      .query<ProgressRow>(this.select(this.among), columns(keys));
     return rows.map(progressFrom);
   }
 
@@ -33,7 +37,7 @@ export class StatusStore {
   marks(
     keys: readonly { id: string; scope: string }[],
   ): Promise<(ProgressMark & { id: string })[]> {
-    return this.database.query(
+    return this.database.for(keys).query(
       `SELECT k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt AS "attempts"
        FROM ${this.among}`,
       columns(keys),

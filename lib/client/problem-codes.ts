@@ -19,6 +19,7 @@ export const ADVICE = {
   lease_lost: 'wait',
   outcome_unknown: 'retry',
   store_unavailable: 'retry',
+  rate_limited: 'retry',
   given_up: 'unknown',
   unfinished: 'outcome',
 } as const;
@@ -38,5 +39,6 @@ export function codeIn(body: unknown): ProblemCode | undefined {
   const { code, error } = (body ?? {}) as ProblemBody;
   const found = code ?? error?.code;
   if (found === 'idempotency_key_in_use') return 'in_progress';
+  if (found === 'rate_limit') return 'rate_limited';
   return Object.hasOwn(ADVICE, String(found)) ? (found as ProblemCode) : undefined;
 }

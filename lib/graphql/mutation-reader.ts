@@ -55,6 +55,7 @@ export class MutationReader {
       key,
       fingerprint: customFingerprint({ method: METHOD, route: field, params: {} }, compared),
       observed,
+      ofClient: true,
       summarise: () => ({
         method: METHOD,
         route: field,

@@ -4,6 +4,7 @@ import type { Answer } from '../answers/answer.js';
 import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { FoundKey } from './key-store.js';
+import type { LimitedKey } from './reserver.js';
 
 /** What a request with a key gets. */
 export type Decision =
@@ -18,11 +19,12 @@ export type Decision =
   | { kind: 'gone' }
   /** Created longer ago than keys are kept, so nobody can know whether it was used before. */
   | { kind: 'stale' }
+  | LimitedKey
   /** Finished, but the answer cannot be replayed. */
   | { kind: 'unavailable'; status: number | null };
 
 /** What can be decided from the key alone. */
-type Decided = Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' | 'stale' }>;
+type Decided = Exclude<Decision, { kind: 'run' | 'inProgress' | 'accepted' | 'stale' | 'limited' }>;
 
 /** What has to happen first. */
 export type Undecided =

@@ -9,12 +9,13 @@ import type {
   ReserveResult,
 } from './key-store.js';
 import { LockedKeys } from './locked-keys.js';
+import type { Reserver } from './reserver.js';
 
 /** A reservation, or an outcome. */
 type Call = { kind: 'reserve'; reservation: Reservation } | { kind: 'finish'; outcome: KeyOutcome };
 
 /** The call fails if the key could not be read. */
-type Reserved = Exclude<ReserveResult, { kind: 'unread' }>;
+export type Reserved = Exclude<ReserveResult, { kind: 'unread' }>;
 
 type Result = Reserved | RecordedOutcome | undefined;
 
@@ -22,7 +23,7 @@ type Result = Reserved | RecordedOutcome | undefined;
  * The two statements that every request needs, batched over the requests of this
  * process: reservations and outcomes of different requests share a statement.
  */
-export class KeyBatches {
+export class KeyBatches implements Reserver {
   private readonly calls: StatementSender<Call, Result>;
   private readonly locked = new LockedKeys();
 

@@ -35,6 +35,10 @@ export class KeyService {
       (await this.reservations.reserve(request, policy, client));
     const { route } = request.observed;
     if (decision.kind === 'replay') publish('replayed', () => ({ ...ofKey(request), route }));
+    if (decision.kind === 'limited') {
+      const { limit } = decision;
+      publish('limited', () => ({ ...ofKey(request), route, limit }));
+    }
     if (decision.kind === 'accepted') publish('accepted', () => ({ ...ofKey(request), route }));
     return decision;
   }

@@ -99,8 +99,8 @@ const FOUND = `k.id, k.fingerprint, k.status, k.owner, k.attempt,
   k.recovery_point AS "recoveryPoint",
   ${exactTime('k.locked_until')} AS "lockedUntil",
   k.locked_until <= now() AS "lapsed",
-  ${milliseconds('k.expires_at')} AS "expiresAt",
-  (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "expiresIn",
+  ${milliseconds('CASE WHEN k.held_at IS NULL OR k.expires_at > now() THEN k.expires_at END')} AS "expiresAt",
+  CASE WHEN k.held_at IS NULL THEN (extract(epoch FROM k.expires_at - now()) * 1000)::float8 END AS "expiresIn",
   (extract(epoch FROM now() - k.last_run_at) * 1000)::float8 AS "runningFor",
   (extract(epoch FROM nullif(k.reconcile_after, 'infinity') - now()) * 1000)::float8 AS "reconcileIn",
   (extract(epoch FROM k.resume_after - now()) * 1000)::float8 AS "resumeIn",
@@ -135,7 +135,8 @@ export function lookUpSql(keys: string): string {
  * Records the outcomes of attempts. A first attempt keeps the expiry of its
  * reservation, so that the update stays heap-only. A resumed one gets a full
  * retention again, and so does one that ran for more than a tenth of it: its
- * answer could expire before it is sent.
+ * answer could expire before it is sent. So does one whose answer has another
+ * retention than the reservation.
  */
 export function finishSql(keys: string, rows: Rows, after = 0): string {
   const e = new GivenRows(rows, OUTCOME, 'e', after);
@@ -163,7 +164,9 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
           WHEN ${status} = 'performed' THEN k.completed_at
         END,
         expires_at = CASE
-          WHEN ${status} = 'completed' AND (k.attempt > 1 OR k.expires_at < t.nine_tenths) THEN t.whole
+          WHEN ${status} = 'completed'
+            AND (k.attempt > 1 OR (k.expires_at BETWEEN t.nine_tenths AND t.whole) IS NOT TRUE)
+          THEN t.whole
           ELSE k.expires_at
         END
     FROM ${[...e.tables, times].join()}
@@ -193,16 +196,24 @@ const RECORDED = {
   response_body: 'bytea',
 };
 
-/** Which of these outcomes an earlier try, whose reply was lost, has already recorded. */
+/**
+ * Which of these outcomes an earlier try, whose reply was lost, has already recorded.
+ *
+ * It writes the row once more, unchanged, because only the commit of a write waits
+ * for a synchronous standby. A wait that was cancelled or lost has left the row
+ * visible on the primary, and a failover would lose it.
+ */
 export function recordedSql(keys: string, rows: Rows): string {
   const e = new GivenRows(rows, RECORDED, 'e');
-  return `SELECT k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"
-    FROM ${[...e.tables, `${keys} k`].join()}
-    WHERE k.scope = ${e.of('scope')} AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
+  return `UPDATE ${keys} k SET status = k.status
+    ${e.tables.map((table) => `FROM ${table}`).join()}
+    WHERE ${BOUNDED_LOCK_WAIT}
+      AND k.scope = ${e.of('scope')} AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
       AND k.owner = ${e.of('owner')} AND k.status = ${e.of('status')}
       -- An operator may have given another answer for an attempt that stood still.
       AND k.response_status IS NOT DISTINCT FROM ${e.of('response_status')}
-      AND k.response_body IS NOT DISTINCT FROM ${e.of('response_body')}`;
+      AND k.response_body IS NOT DISTINCT FROM ${e.of('response_body')}
+    RETURNING k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"`;
 }
 
 /** Whether a new key would be refused as stale. It reads no table. */

@@ -42,6 +42,8 @@ export interface Reservation extends KeyName {
   madeAt?: number | undefined;
   asked: RequestSummary;
   observed: Observation;
+  /** The limits of its scope hold for it. */
+  ofClient?: boolean | undefined;
 }
 
 /** A key as a statement found it. All times were compared on the database's clock. */
@@ -143,12 +145,14 @@ export class KeyStore {
   /** Reserves the keys that are free, and then reads the others. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
     const count = rowsFor(wanted);
-    const rows = await this.database.query<ReservedRow>(
-      this.reserveStatement[count],
-      count === 'one'
-        ? parametersFor(count, reserveParameters(wanted))
-        : datedReserveParameters(wanted),
-    );
+    const rows = await this.database
+      .for(wanted)
+      .query<ReservedRow>(
+        this.reserveStatement[count],
+        count === 'one'
+          ? parametersFor(count, reserveParameters(wanted))
+          : datedReserveParameters(wanted),
+      );
     return this.reserved(wanted, rows);
   }
 
@@ -157,11 +161,13 @@ export class KeyStore {
     wanted: readonly Reservation[],
     outcomes: readonly KeyOutcome[],
   ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, RecordedOutcome> | Failed }> {
-    const rows = await this.database.query<ReservedRow | FinishedRow>(
-      this.reserveAndFinishStatement,
-      [...datedReserveParameters(wanted), ...finishParameters(outcomes)],
-      'urgent',
-    );
+    const rows = await this.database
+      .for(wanted, outcomes)
+      .query<ReservedRow | FinishedRow>(
+        this.reserveAndFinishStatement,
+        [...datedReserveParameters(wanted), ...finishParameters(outcomes)],
+        'urgent',
+      );
     const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.id !== null;
     const [reserved, recorded] = await Promise.all([
       this.reserved(wanted, rows.filter(isReserved)),
@@ -192,10 +198,12 @@ export class KeyStore {
   /** Reads keys without locking or reserving them. */
   async lookUp(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
     const count = rowsFor(wanted);
-    const rows = await this.database.query<FoundRow>(
-      this.lookUpStatement[count],
-      count === 'one' ? nameParameters(wanted[0]!) : lookUpParameters(wanted),
-    );
+    const rows = await this.database
+      .for(wanted)
+      .query<FoundRow>(
+        this.lookUpStatement[count],
+        count === 'one' ? nameParameters(wanted[0]!) : lookUpParameters(wanted),
+      );
     return wanted.map((name, index) => {
       const row = rows[index];
       if (!row || row.id === null) return { kind: row?.stale ? 'stale' : 'missed' };
@@ -211,11 +219,13 @@ export class KeyStore {
    */
   async finish(outcomes: readonly KeyOutcome[]): Promise<Map<string, RecordedOutcome>> {
     const count = outcomes.length === 1 ? 'one' : 'many';
-    const rows = await this.database.query<FinishedRow>(
-      this.finishStatement[count],
-      parametersFor(count, finishParameters(outcomes)),
-      'urgent',
-    );
+    const rows = await this.database
+      .for(outcomes)
+      .query<FinishedRow>(
+        this.finishStatement[count],
+        parametersFor(count, finishParameters(outcomes)),
+        'urgent',
+      );
     return this.recorded(outcomes, rows);
   }
 
@@ -242,7 +252,9 @@ export class KeyStore {
       outcomes.map((e) => e.responseStatus),
       outcomes.map((e) => e.responseBody),
     ];
-    return this.database.query(recordedSql(this.keys, count), parametersFor(count, columns));
+    return this.database
+      .for(outcomes)
+      .query<FinishedRow>(recordedSql(this.keys, count), parametersFor(count, columns));
   }
 }
 

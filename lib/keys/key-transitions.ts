@@ -58,6 +58,22 @@ export class KeyTransitions {
     );
   }
 
+  /**
+   * Renews the lease of an attempt that has found itself in its row. Only the
+   * commit of a write waits for a synchronous standby: without it, a failover
+   * could lose a reservation whose handler runs. False: it has lost its lease.
+   */
+  async confirm(reservation: Lease): Promise<boolean> {
+    const { owner, lease } = reservation;
+    const rows = await this.database.for(reservation).query(
+      `UPDATE ${this.keys} k SET locked_until = now() + $5::float8 * interval '1 millisecond'
+       WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress' AND ${BOUNDED_LOCK_WAIT}
+       RETURNING id`,
+      [...nameParameters(reservation), owner, lease],
+    );
+    return rows.length === 1;
+  }
+
   /** Nobody can know how far the dead attempt got: the key is kept until somebody resolves it. */
   async declareUnknown(seen: SeenKey, errorCode: ErrorCode, route?: string): Promise<FencedResult> {
     const result = await this.change(
@@ -103,7 +119,7 @@ export class KeyTransitions {
     const matching = `SELECT k.id FROM ${this.keys} k
          WHERE ${isKey('k')} AND k.owner = $4 AND k.attempt = $5
            AND ${isTime('k.locked_until', 6)} AND ${condition}`;
-    const [row] = await this.database.query<{ changed: boolean; matches: boolean }>(
+    const [row] = await this.database.for(seen).query<{ changed: boolean; matches: boolean }>(
       `WITH matching AS (${matching}), free AS (
          ${matching} FOR NO KEY UPDATE SKIP LOCKED
        ), changed AS (
@@ -117,12 +133,12 @@ export class KeyTransitions {
     return row?.matches ? 'locked' : 'outdated';
   }
 
-  /** Removes a finished key that is past its retention, so that it can be used again. */
+  /** Removes a finished key that is past its retention and not held, so that it can be used again. */
   async forget(name: KeyName): Promise<void> {
-    await this.database.query(
+    await this.database.for(name).query(
       `WITH removed AS (
          DELETE FROM ${this.keys} k
-         WHERE ${isKey('k')} AND status = 'completed' AND expires_at <= now() AND ${BOUNDED_LOCK_WAIT}
+         WHERE ${isKey('k')} AND status = 'completed' AND expires_at <= now() AND held_at IS NULL AND ${BOUNDED_LOCK_WAIT}
          RETURNING k.id
        )
        DELETE FROM ${this.phases} WHERE scope = $1 AND key_id IN (SELECT id FROM removed)`,
@@ -132,20 +148,20 @@ export class KeyTransitions {
 
   /**
    * Releases a key whose handler never began. After a first attempt the row is
-   * removed, and it has no phases; after a later one the key stays open, because
+   * removed, unless it is held, and it has no phases; after a later one the key stays open, because
    * earlier attempts did begin. Also true if there is nothing left to release, as after a lost reply.
    */
   async giveBack(reservation: Omit<Lease, 'lease'>): Promise<void> {
-    await this.database.query(
+    await this.database.for(reservation).query(
       `WITH removed AS (
          DELETE FROM ${this.keys} k
          WHERE ${isKey('k')} AND owner = $4
-           AND status = 'in_progress' AND attempt = 1 AND ${BOUNDED_LOCK_WAIT}
+           AND status = 'in_progress' AND attempt = 1 AND held_at IS NULL AND ${BOUNDED_LOCK_WAIT}
        )
        UPDATE ${this.keys} k
        SET status = ${OPEN_AGAIN}, last_error_code = ${sqlCode('handler_not_begun')},
            resume_after = CASE WHEN operation IS NOT NULL AND completed_at IS NULL THEN resume_after END
-       WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress' AND attempt > 1`,
+       WHERE ${isKey('k')} AND owner = $4 AND status = 'in_progress' AND (attempt > 1 OR held_at IS NOT NULL)`,
       [...nameParameters(reservation), reservation.owner],
     );
   }
@@ -155,7 +171,7 @@ export class KeyTransitions {
     attempt: Lease,
     { name, input, maxRunTime }: { name: string; input: string | undefined; maxRunTime: number },
   ): Promise<boolean> {
-    const rows = await this.database.query(
+    const rows = await this.database.for(attempt).query(
       `UPDATE ${this.keys} k
        SET status = 'pending', operation = $5, input = $6::json, lease_ms = $7, max_run_time_ms = $8,
            locked_until = now(), resume_after = now()

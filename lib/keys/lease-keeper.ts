@@ -27,6 +27,15 @@ export class LeaseKeeper {
     return this.held.size;
   }
 
+  /** How many attempts of a scope run. @param most where counting stops */
+  runningOf(scope: string, most: number): number {
+    let count = 0;
+    for (const attempt of this.held.keys()) {
+      if (attempt.scope === scope && ++count >= most) break;
+    }
+    return count;
+  }
+
   /**
    * A reservation is being decided, which may begin an attempt: a shutdown waits
    * for `decided()`.

@@ -38,7 +38,7 @@ export class LeaseStore {
   ): Promise<string[]> {
     const { scopes } = this.database;
     const rows = await scopes.each(leases, (some, scope) =>
-      this.database.query<{ owner: string }>(
+      this.database.for(some).query<{ owner: string }>(
         `WITH held AS (
            SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::float8[])
              AS h (scope, endpoint, key, owner, lease)
@@ -67,7 +67,7 @@ export class LeaseStore {
   async letGo(leases: readonly Omit<Lease, 'lease'>[]): Promise<void> {
     const { scopes } = this.database;
     await scopes.each(leases, (some, scope) =>
-      this.database.query(
+      this.database.for(some).query(
         `WITH free AS (
            SELECT k.scope, k.endpoint, k.key
            FROM ${HELD} JOIN ${this.keys} k ON ${RUNNING} AND ${scopes.has('k', 5)}
@@ -85,7 +85,7 @@ export class LeaseStore {
   async stillRunning(attempts: readonly Omit<Lease, 'lease'>[]): Promise<Set<string>> {
     const { scopes } = this.database;
     const rows = await scopes.each(attempts, (some, scope) =>
-      this.database.query<{ owner: string }>(
+      this.database.for(some).query<{ owner: string }>(
         `SELECT k.owner
          FROM ${HELD} JOIN ${this.keys} k ON ${RUNNING} AND ${scopes.has('k', 5)}
          WHERE k.locked_until > now()`,

@@ -15,7 +15,7 @@ export class RecordedPhases {
 
   /** The phases of a key, in order. */
   async of({ scope, id }: KeyName & { id: string }): Promise<PhaseRecord[]> {
-    const rows = await this.database.query<PhaseRow>(
+    const rows = await this.database.for({ scope }).query<PhaseRow>(
       `SELECT name, position, kind, state,
               effect_key AS "effectKey",
               in_doubt AS "inDoubt",

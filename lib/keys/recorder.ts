@@ -126,7 +126,8 @@ export function outcomeOf(
   if (attempt.doubt) {
     return open(attempt, attempt.doubt.repeatable ? 'failed_retryable' : 'unknown', 'in_doubt');
   }
-  if (attempt.policy.isFinal({ status, error: attempt.error })) {
+  const { policy, error } = attempt;
+  if (policy.isFinal({ status, error })) {
     const { scope, endpoint, key, owner } = attempt;
     return {
       scope,
@@ -138,7 +139,7 @@ export function outcomeOf(
       responseHeaders: pickHeaders(observed.headers),
       responseBody: observed.body ?? null,
       errorCode: null,
-      retention: attempt.policy.retention,
+      retention: policy.retentionOf ? policy.retentionOf({ status, error }) : policy.retention,
       resumeIn: null,
     };
   }

@@ -24,6 +24,13 @@ export class RefusalLog {
           `${whose()}: a request was refused, because its Idempotency-Key was used before with another request. ` +
           'A client uses keys twice, or changes the request between its retries.',
       );
+    } else if (problem.code === 'rate_limited') {
+      const limit = String(problem.members.limit);
+      this.misuse.note(
+        `${route} ${limit}`,
+        () =>
+          `${whose()}: a new key was refused with 429, because its scope is over limits.${limit}.`,
+      );
     } else if (problem.code === 'store_unavailable') {
       // Only the database's own message tells an outage from missing rights or a standby.
       const ofStore = error instanceof StoreUnavailableError;

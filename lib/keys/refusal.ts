@@ -1,4 +1,5 @@
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import type { LimitName } from '../limits/limits.options.js';
 import type { Decision } from './decision.js';
 import { IdempotencyProblem, retryAfterSeconds } from '../answers/problems.js';
 
@@ -13,6 +14,15 @@ const OPEN_RETRY_AFTER = 2_000;
 
 /** A failover takes seconds; an immediate retry only adds load. */
 const STORE_RETRY_AFTER = 2_000;
+
+/** What a client that is over a limit of its scope has too much of. */
+const OVER_LIMIT: Record<LimitName, string> = {
+  newKeysPerSecond: 'New operations come faster than this caller may send them.',
+  outstanding: 'Too many operations of this caller are not finished yet.',
+  waiting: 'Too many requests of this caller wait already.',
+  storedKeys: 'Too many operations of this caller are kept already.',
+  storedBytes: 'The answers that are kept for this caller take up too much space.',
+};
 
 /** The problem for a decision not to run. */
 export function refusalOf(
@@ -48,6 +58,13 @@ export function refusalOf(
       return new IdempotencyProblem(
         'expired',
         'This key was made longer ago than keys are kept, so it may have been used before. Use a new key for a new operation.',
+      );
+    case 'limited':
+      return new IdempotencyProblem(
+        'rate_limited',
+        `${OVER_LIMIT[decision.limit]} Nothing was done and nothing was kept, so the same key can be used again. Retries of requests that were accepted before are not limited.`,
+        retryAfterSeconds(decision.retryIn),
+        { limit: decision.limit },
       );
     case 'unavailable':
       return new IdempotencyProblem(

@@ -8,18 +8,22 @@ import { keyTime } from '../request/key-time.js';
 import type { Client } from '../response/client.js';
 import { storeUnavailable } from './refusal.js';
 import { Attempt, type AttemptRow } from './attempt.js';
+import type { WaitingPlaces } from '../limits/waiting-places.js';
 import { isConnectionLoss } from '../postgres/database-errors.js';
+import type { StoreBreaker } from '../postgres/store-breaker.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
 import type { ReplayCache } from './replay-cache.js';
-import type { KeyBatches } from './key-batches.js';
 import type { FoundKey, Reservation } from './key-store.js';
 import type { KeyTransitions } from './key-transitions.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
 import type { KeyedRequest } from '../request/request-reader.js';
+import type { Reserver } from './reserver.js';
 import type { WaitingRequests } from './waiting-requests.js';
 import { releaseReservation } from './release-reservation.js';
+import { ofKey } from '../telemetry/key-labels.js';
+import { publish } from '../telemetry/publish.js';
 
 /** Far more rounds than any real race takes; only a broken store reaches this. */
 const MOST_ROUNDS = 1_000;
@@ -42,6 +46,8 @@ interface Asker {
   unsure: Promise<unknown>[];
   /** How often the key's row was locked when it was to be changed. */
   timesLocked: number;
+  /** Gives back its place among those that wait; null if there was none for it. */
+  leavePlace?: (() => void) | null;
 }
 
 /** Decides what a request with a key gets, and reserves the key if it is to run. */
@@ -50,11 +56,13 @@ export class Reservations {
 
   constructor(
     private readonly transitions: KeyTransitions,
-    private readonly batches: KeyBatches,
+    private readonly keys: Reserver,
     private readonly replays: ReplayCache,
     private readonly phases: RecordedPhases,
     private readonly leases: LeaseKeeper,
     private readonly waitingRequests: WaitingRequests,
+    private readonly places: WaitingPlaces,
+    private readonly breaker: StoreBreaker,
     private readonly storeTimeout: number,
     /** There is an operation for the workers. */
     private readonly wakeWorkers: () => void,
@@ -91,14 +99,14 @@ export class Reservations {
           throw new StoreUnavailableError(`A key could not be reserved in ${MOST_ROUNDS} rounds.`);
         }
         const asOf = performance.now();
-        const result = await this.take(asker, () => this.batches.reserve(reservation));
+        const result = await this.take(asker, () => this.keys.reserve(reservation));
         if (result.kind === 'reserved') {
           decision = run(asker, firstRun(result.id));
         } else if (result.kind === 'found') {
           const { key } = result;
           if (key.status === 'completed') this.replays.keep(reservation, key, asOf);
           decision = await this.decideFound(key, asker);
-        } else if (result.kind === 'stale') {
+        } else if (result.kind === 'stale' || result.kind === 'limited') {
           decision = result;
         } else if (result.kind === 'locked' && performance.now() >= lockedUntil) {
           throw new StoreUnavailableError('The row of a key stays locked.', {
@@ -109,6 +117,7 @@ export class Reservations {
       if (decision.kind === 'run') this.leases.hold(decision.attempt);
     } finally {
       this.leases.decided();
+      asker.leavePlace?.();
       // Nobody will run what they reserved: it must not lapse into an unknown outcome.
       const taken = decision?.kind !== 'run' && asker.unsure.length > 0;
       if (taken) void releaseReservation(this.transitions, reservation, asker.unsure);
@@ -139,7 +148,11 @@ export class Reservations {
     }
   }
 
-  private async goOn(key: FoundKey, asker: Asker): Promise<Decision> {
+  /** Only the reply to its reservation was lost. */
+  private async goOn(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
+    const { reservation } = asker;
+    const confirmed = await this.take(asker, () => this.transitions.confirm(reservation));
+    if (!confirmed) return undefined;
     const phases = key.attempt > 1 ? await this.phases.of(key) : NO_PHASES;
     return run(asker, { ...key, number: key.attempt, recorded: phases });
   }
@@ -179,13 +192,14 @@ export class Reservations {
   private async locked(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
     asker.timesLocked += 1;
     const first = asker.timesLocked === 1;
-    if (!first && !this.mayWait(asker)) return inProgress(key, asker.policy);
+    if (!first && !((await this.hasPlace(asker)) && this.mayWait(asker)))
+      return inProgress(key, asker.policy);
     await pause(first ? COMMIT_PAUSE : LOCKED_PAUSE);
     return undefined;
   }
 
   private async running(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
-    if (this.mayWait(asker)) {
+    if ((await this.hasPlace(asker)) && this.mayWait(asker)) {
       const { client, waitUntil } = asker;
       await this.waitingRequests.wait(key, waitUntil - performance.now(), client);
       // The client has left. Its request must not run the key, which may be free now.
@@ -199,20 +213,36 @@ export class Reservations {
     return waits && performance.now() < waitUntil && !this.closed && !client?.gone;
   }
 
+  /** Over the limit of its scope, a duplicate does not wait. */
+  private async hasPlace(asker: Asker): Promise<boolean> {
+    if (asker.leavePlace === undefined && this.mayWait(asker)) {
+      const { reservation } = asker;
+      const { ofClient, scope, observed } = reservation;
+      asker.leavePlace = (await this.places.take(scope, ofClient)) ?? null;
+      if (!asker.leavePlace) {
+        const { route } = observed;
+        publish('limited', () => ({ ...ofKey(reservation), route, limit: 'waiting' }));
+      }
+    }
+    return asker.leavePlace !== null;
+  }
+
   private assertOpen(): void {
     if (this.closed) throw storeUnavailable('This server is shutting down.');
   }
 
   /**
    * After a lost connection it is not known whether the key was reserved. The
-   * same owner tries again, and if it was, finds itself in the row.
+   * same owner tries again, and if it was, finds itself in the row. While the
+   * breaker is open, nobody waits for the database.
    */
   private take<T>({ unsure }: Asker, statement: () => Promise<T>): Promise<T> {
-    return persist(statement, {
-      within: this.storeTimeout,
+    const { breaker, storeTimeout } = this;
+    return persist(() => breaker.guard(statement), {
+      within: storeTimeout,
       again: (error) => {
         if (error instanceof StoreUnavailableError && error.late) unsure.push(error.late);
-        return isConnectionLoss(error);
+        return isConnectionLoss(error) && !breaker.isOpen;
       },
     });
   }
@@ -222,7 +252,7 @@ function reservationOf(
   request: KeyedRequest,
   { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
 ): Reservation {
-  const { scope, endpoint, key, fingerprint, observed } = request;
+  const { scope, endpoint, key, fingerprint, observed, ofClient } = request;
   const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
   const owner = randomUUID();
   return {
@@ -238,6 +268,7 @@ function reservationOf(
     madeAt,
     asked: request.summarise(),
     observed,
+    ofClient,
   };
 }
 

@@ -54,6 +54,8 @@ export function verdictOfRefusal(
     case 'in_progress':
     case 'lease_lost':
     case 'store_unavailable':
+    // Limits do not hold for messages. If they ever did, no message may be lost by them.
+    case 'rate_limited':
       return later;
     case 'outcome_unknown':
       return open ? later : DONE;

@@ -42,6 +42,8 @@ export function exampleProblem(
       return refusalOf({ kind: 'unavailable', status: 201 });
     case 'scope_missing':
       return scopeMissing();
+    case 'rate_limited':
+      return refusalOf({ kind: 'limited', limit: 'newKeysPerSecond', retryIn: 1_000 });
     case 'store_unavailable':
       return storeUnavailable(
         'The request was not processed, because its key could not be checked.',

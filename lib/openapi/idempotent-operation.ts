@@ -26,6 +26,8 @@ export interface DocumentedModule {
   voice: Voice;
   /** The address of the status of a key, if there is one. */
   locationOf: (id: string) => string | undefined;
+  /** Scopes have limits. */
+  limited: boolean;
 }
 
 /** What the library adds to the description of an operation. */
@@ -55,7 +57,8 @@ export function operationOf(route: DocumentedRoute, module: DocumentedModule): I
   const { policy } = route;
   const header = policy.key ? undefined : module.header;
   const required = isRequired(route);
-  const codes = possibleProblems(policy, { required, scoped: route.scoped });
+  const { scoped } = route;
+  const codes = possibleProblems(policy, { required, scoped, limited: module.limited });
   return {
     description: descriptionOf(route, required, header),
     parameter: header === undefined ? undefined : parameterOf(route, required, header),
@@ -63,7 +66,10 @@ export function operationOf(route: DocumentedRoute, module: DocumentedModule): I
       ...(answersAccepted(policy) && { 202: accepted(module) }),
       ...problemResponses(codes, module.voice, header),
     },
-    replayHeaders: { ...REPLAYED, ...(policy.retention !== null && EXPIRES) },
+    replayHeaders: {
+      ...REPLAYED,
+      ...((policy.retention !== null || policy.retentionOf) && EXPIRES),
+    },
     // Not by `isFinal`, which is the application's and knows requests only.
     isReplayed: (status) => isLastWord(status) || policy.onServerError === 'store',
     // What Fern's generator of clients knows: such an operation takes the headers that the root

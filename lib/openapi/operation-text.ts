@@ -42,14 +42,19 @@ function whileRunning({ run, onInProgress, waitFor }: ResolvedPolicy): string {
     : 'While the first request runs, a retry is refused for now.';
 }
 
-function afterwards({ retention, onExpired, staleKeys }: ResolvedPolicy): string {
-  if (retention === null) return 'After that, a retry gets the same answer, however late it comes.';
+function afterwards({ retention, retentionOf, onExpired, staleKeys }: ResolvedPolicy): string {
+  if (retention === null && !retentionOf) {
+    return 'After that, a retry gets the same answer, however late it comes.';
+  }
   const later =
     onExpired === 'gone'
       ? 'A later one is refused.'
       : staleKeys === 'reject'
         ? 'A later one is refused if its key is a UUIDv7 or a ULID, and is a new operation otherwise.'
         : 'A later one is a new operation.';
+  if (retentionOf || retention === null) {
+    return `After that, a retry gets the same answer until the date in \`Idempotency-Key-Expires\`, or however late it comes if there is none. ${later}`;
+  }
   return `For ${inWords(retention)} after that, a retry gets the same answer. ${later}`;
 }
 

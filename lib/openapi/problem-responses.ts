@@ -10,13 +10,14 @@ import type { Part, Responses } from './swagger-metadata.js';
 /** What a client of this route can get from the library. */
 export function possibleProblems(
   policy: ResolvedPolicy,
-  { required, scoped }: { required: boolean; scoped: boolean },
+  { required, scoped, limited }: { required: boolean; scoped: boolean; limited: boolean },
 ): ProblemCode[] {
   const absent: Partial<Record<ProblemCode, boolean>> = {
     key_missing: !required,
     in_progress: policy.onInProgress === 'accept' || policy.run === 'background',
     expired: policy.onExpired === 'forget' && policy.staleKeys === 'accept',
     scope_missing: !scoped,
+    rate_limited: !limited,
   };
   return (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !absent[code]);
 }

@@ -21,6 +21,7 @@ export const PROBLEM_SCHEMA = namedSchema('IdempotencyProblem', {
       type: 'integer',
       description: 'Of response_unavailable: the status that the operation ended with.',
     },
+    limit: { type: 'string', description: 'Of rate_limited: the limit that was met.' },
   },
   required: ['type', 'title', 'status', 'detail', 'code', 'retryable'],
 });
@@ -40,6 +41,7 @@ export const STRIPE_SCHEMA = namedSchema('IdempotencyError', {
           type: 'integer',
           description: 'Of response_unavailable: the status that the operation ended with.',
         },
+        limit: { type: 'string', description: 'Of rate_limited: the limit that was met.' },
       },
       required: ['type', 'code', 'message'],
     },

@@ -54,6 +54,12 @@ export class EventMetrics {
       });
       if (died) this.count('idempotency.attempt.deaths', { 'idempotency.found_by': by });
     });
+    this.on('limited', ({ route, limit }) =>
+      this.count('idempotency.limits.refusals', {
+        'idempotency.route': route,
+        'idempotency.limit': limit,
+      }),
+    );
     this.on('answered', ({ route, outcome, code, duration }) =>
       this.measure('idempotency.request.duration', duration / 1_000, {
         'idempotency.route': route,
@@ -112,6 +118,10 @@ export class EventMetrics {
     this.on('outbox_dead', delivery('dead'));
     this.on('store_unavailable', ({ code }) =>
       this.count('idempotency.store.errors', { 'error.type': code }),
+    );
+    this.on('breaker_opened', () => this.count('idempotency.breaker.openings', {}));
+    this.on('breaker_closed', ({ duration }) =>
+      this.measure('idempotency.breaker.open.duration', duration / 1_000, {}),
     );
     this.on('job_ran', ({ job, rows, duration }) => {
       this.measure('idempotency.job.duration', duration / 1_000, { 'idempotency.job': job });

@@ -85,6 +85,24 @@ export const METRICS = {
     description: 'Statements of the library that failed or got no reply.',
     attributes: [ERROR],
   },
+  'idempotency.breaker.openings': {
+    kind: 'counter',
+    unit: '{opening}',
+    description: 'How often the database failed so long that requests were refused at once.',
+    attributes: [],
+  },
+  'idempotency.breaker.open.duration': {
+    kind: 'histogram',
+    unit: 's',
+    description: 'How long requests were refused at once, until the database answered again.',
+    attributes: [],
+  },
+  'idempotency.limits.refusals': {
+    kind: 'counter',
+    unit: '{request}',
+    description: 'New keys that were refused by a limit, and duplicates that it did not let wait.',
+    attributes: [ROUTE, 'idempotency.limit'],
+  },
   'idempotency.job.duration': {
     kind: 'histogram',
     unit: 's',

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { ProcessReports } from '../background/process-reports.js';
 import { errorCode } from '../postgres/database-errors.js';
+import type { StoreBreaker } from '../postgres/store-breaker.js';
 import { BurstLog } from '../telemetry/burst-log.js';
 import { errorLine } from '../telemetry/error-line.js';
 import { outside } from '../telemetry/outside.js';
@@ -57,6 +58,9 @@ export class IdempotencyHealthIndicator {
   constructor(
     private readonly store: HealthStore,
     private readonly processes: ProcessReports,
+    private readonly breaker: StoreBreaker,
+    /** The process writes nothing, so a standby will do. */
+    private readonly readOnly = false,
   ) {}
 
   /**
@@ -89,9 +93,11 @@ export class IdempotencyHealthIndicator {
 
   private async find(): Promise<Found> {
     try {
-      const [store, jobs] = await Promise.all([this.store.look(), this.processes.jobs()]);
+      const read = () => Promise.all([this.store.look(), this.processes.jobs()]);
+      // While requests are refused at once, so are probes; one at a time finds out whether that is over.
+      const [store, jobs] = await this.breaker.guard(read);
       if (store.missing.length > 0) return { down: TABLES_MISSING };
-      if (store.readOnly) return { down: 'The database accepts no writes.' };
+      if (store.readOnly && !this.readOnly) return { down: 'The database accepts no writes.' };
       const failing = jobs
         .filter(({ failures, process }) => failures > 0 && !process.gone)
         .map(({ name, failures, process: { own } }) => ({ name, failures, own }));
@@ -103,12 +109,16 @@ export class IdempotencyHealthIndicator {
         () => `The health check could not read the database: ${errorLine(error)}`,
       );
       const missing = MISSING.has(errorCode(error) ?? '');
-      return { down: missing ? TABLES_MISSING : 'The database did not answer.' };
+      if (missing) return { down: TABLES_MISSING };
+      return { down: this.breaker.isOpen ? REFUSED_AT_ONCE : 'The database did not answer.' };
     }
   }
 }
 
 const TABLES_MISSING = 'Tables of this module are missing: its migrations have not been run.';
+
+const REFUSED_AT_ONCE =
+  'The database has not answered for a while: requests with a key are refused at once.';
 
 function healthOf(found: Found, thresholds: HealthThresholds): IdempotencyHealth {
   if ('down' in found) return { status: 'down', degraded: false, reasons: [found.down] };
@@ -117,14 +127,14 @@ function healthOf(found: Found, thresholds: HealthThresholds): IdempotencyHealth
     status: reasons.length > 0 ? thresholds.degradedAs : 'up',
     degraded: reasons.length > 0,
     reasons,
-    unknown: found.unknown,
-    outboxLag: seconds(found.outboxLag),
-    expiredBacklog: seconds(found.expiredFor),
+    ...(found.unknown !== undefined && { unknown: found.unknown }),
+    ...(found.outboxLag !== undefined && { outboxLag: seconds(found.outboxLag) }),
+    ...(found.expiredFor !== undefined && { expiredBacklog: seconds(found.expiredFor) }),
   };
 }
 
 function reasonsOf(
-  { jobs, unknown, outboxLag, expiredFor }: Exclude<Found, { down: string }>,
+  { jobs, unknown = 0, outboxLag = 0, expiredFor = 0 }: Exclude<Found, { down: string }>,
   thresholds: HealthThresholds,
 ): string[] {
   const reasons = jobs

@@ -11,6 +11,8 @@ import {
   type Refused,
 } from '../resolution/operator-result.js';
 import { answerFrom, type GivenAnswer } from '../answers/given-answer.js';
+import type { ExportQueries } from './export-queries.js';
+import { exportedLines } from './scope-export.js';
 import type { KeyPage, KeyQuery, KeyReport } from './key-report.js';
 import { isEffectKey, isId, searchOf } from './key-search.js';
 import type { OperatorQueries } from './operator-queries.js';
@@ -25,6 +27,7 @@ import {
   doubtful,
   isFinished,
   isOutdated,
+  kept,
   running,
   unresolved,
   wasClosed,
@@ -55,11 +58,14 @@ export class IdempotencyOperator {
     private readonly store: ResolutionStore,
     private readonly seen: ResolutionQueries,
     private readonly queries: OperatorQueries,
+    private readonly exports: ExportQueries,
     private readonly maintenance: Maintenance,
     private readonly replays: ReplayCache,
     private readonly processes: ProcessReports,
     /** The answer to a request that nobody will finish. */
     private readonly unfinished: Answer,
+    /** The process only reads. */
+    private readonly readOnly = false,
   ) {}
 
   /** Keys by status, scope, key, effect key, id, route or age, oldest first, a page at a time. */
@@ -70,6 +76,20 @@ export class IdempotencyOperator {
   /** One key with its phases, its audit and its timeline. */
   async inspect(id: string): Promise<KeyReport | undefined> {
     return isId(id) ? this.queries.inspect(id) : undefined;
+  }
+
+  /**
+   * Everything that is stored of a scope (keys, phases, messages, audit) as JSON
+   * Lines, one text for each line. It is read page by page as it is consumed, so
+   * memory stays bounded: `Readable.from(operator.export(scope)).pipe(file)`.
+   */
+  export(scope: string): AsyncGenerator<string, void, undefined> {
+    if (typeof scope !== 'string') {
+      throw new TypeError(
+        `scope is of type ${typeof scope}. Use the text of a scope; a number stands for its decimal text.`,
+      );
+    }
+    return exportedLines(this.exports, scope);
   }
 
   /**
@@ -189,6 +209,7 @@ export class IdempotencyOperator {
   /** Removes a finished key with its answer, so that its next use is a new operation. */
   async evict(id: string, by: By): Promise<Change> {
     return this.decideKey(id, by, (seen, actor) => {
+      if (seen.held) return kept(seen);
       if (isFinished(seen) || seen.status === 'expired') return this.store.evict(seen, actor);
       if (seen.status === 'unknown') return unresolved(seen);
       return refuse(
@@ -204,6 +225,7 @@ export class IdempotencyOperator {
    */
   async expire(id: string, by: By): Promise<Change> {
     return this.decideKey(id, by, (seen, actor) => {
+      if (seen.held) return kept(seen);
       if (seen.status === 'expired' || wasClosed(seen)) {
         return refuse('expired', `Key ${seen.id} has already expired.`);
       }
@@ -215,6 +237,26 @@ export class IdempotencyOperator {
   }
 
   /**
+   * Keeps a key, with its answer and its phases, until `releaseHold()`: it is
+   * neither removed nor closed, and a retry gets its answer however late it comes.
+   * Any key can be held, also one that runs.
+   */
+  async hold(id: string, by: By): Promise<Change> {
+    return this.decideAny(id, by, (seen, actor) =>
+      seen.held ? refuse('held', `Key ${seen.id} is held already.`) : this.store.hold(seen, actor),
+    );
+  }
+
+  /** Ends a hold. A key that is past its retention goes with the reaper's next round. */
+  async releaseHold(id: string, by: By): Promise<Change> {
+    return this.decideAny(id, by, (seen, actor) =>
+      seen.held
+        ? this.store.releaseHold(seen, actor)
+        : refuse('not_held', `Nobody holds key ${seen.id}.`),
+    );
+  }
+
+  /**
    * What the jobs of all processes are doing; one that fails shows how often and
    * why. `Maintenance.status` has those of this process alone, without a statement.
    */
@@ -222,12 +264,19 @@ export class IdempotencyOperator {
     return this.processes.jobs();
   }
 
+  /** A key that runs records its own outcome. */
   private decideKey(id: string, by: By, decide: Decide): Promise<Change> {
+    return this.decideAny(id, by, (seen, actor) =>
+      seen.status === 'in_progress' ? running(seen) : decide(seen, actor),
+    );
+  }
+
+  private decideAny(id: string, by: By, decide: Decide): Promise<Change> {
     return this.decide(
       async () => (isId(id) ? this.seen.key(id) : undefined),
       `There is no key ${JSON.stringify(id)}.`,
       by,
-      (seen, actor) => (seen.status === 'in_progress' ? running(seen) : decide(seen, actor)),
+      decide,
     );
   }
 
@@ -240,6 +289,12 @@ export class IdempotencyOperator {
   ): Promise<Change> {
     const actor = actorOf(by);
     if (!actor) return refuse('invalid', 'Say who decides this: the audit needs a name.');
+    if (this.readOnly) {
+      return refuse(
+        'read_only',
+        'This process only reads (readOnly: true). Decide in one that has the jobs, or serves requests.',
+      );
+    }
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const seen = await see();
       if (!seen) return refuse('not_found', missing);

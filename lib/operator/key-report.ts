@@ -14,6 +14,8 @@ export interface KeyQuery {
   id?: string | readonly string[];
   /** The pattern of its route, such as `/rides/:id/tips`. */
   route?: string;
+  /** Those that somebody holds, or those that nobody holds. */
+  held?: boolean;
   /** Reserved longer ago than this. */
   olderThan?: Duration;
   /** Reserved more recently than this. */
@@ -65,6 +67,8 @@ export interface KeySummary {
   lastRunAt: Date;
   completedAt: Date | null;
   expiresAt: Date | null;
+  /** Since when somebody holds it; the audit says who, and why. Null: nobody does. */
+  heldAt: Date | null;
 }
 
 export interface PhaseReport {

@@ -15,6 +15,7 @@ export interface KeySearch {
   effectKey: string | null;
   ids: readonly string[] | null;
   route: string | null;
+  held: boolean | null;
   /** Milliseconds. */
   olderThan: number | null;
   youngerThan: number | null;
@@ -42,6 +43,7 @@ export function searchOf(query: KeyQuery): KeySearch {
       effectKey === undefined ? null : checked('effectKey', effectKey, isEffectKey, 'a UUID'),
     ids: id === undefined ? null : idsOf(id),
     route: route ?? null,
+    held: query.held ?? null,
     olderThan: olderThan === undefined ? null : ageOf('olderThan', olderThan),
     youngerThan: youngerThan === undefined ? null : ageOf('youngerThan', youngerThan),
     after: after === undefined ? '0' : checked('after', after, isId, 'the `next` of a page'),

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../postgres/database.js';
+import { Database, type Statements } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { AuditQueries } from './audit-queries.js';
 import { DoubtQueries, type Doubt } from './doubt-queries.js';
@@ -39,7 +39,7 @@ export class OperatorQueries {
       const limit = search.limit - found.length;
       found.push(...(await this.select(this.stretch, { ...search, after, limit })));
       if (found.length >= search.limit) return pageOf(found, search);
-      const end = await this.endOfStretch(after);
+      const end = await this.endOfStretch(after, search);
       if (end === undefined) return pageOf(found, search);
       after = end;
     }
@@ -76,9 +76,9 @@ export class OperatorQueries {
   }
 
   private async select(from: string, search: KeySearch): Promise<KeySummary[]> {
-    const { statuses, scope, key, effectKey, ids, route, olderThan, youngerThan, after, limit } =
-      search;
-    const rows = await this.database.query<SummaryRow>(
+    const { statuses, scope, key, effectKey, ids, route, held, after, limit } = search;
+    const { olderThan, youngerThan } = search;
+    const rows = await this.statements(search).query<SummaryRow>(
       `SELECT ${SUMMARY}
        FROM ${from} k
        WHERE id > $1
@@ -88,12 +88,17 @@ export class OperatorQueries {
          AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
          AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
          AND ($9::bigint[] IS NULL OR id = ANY ($9)) AND ($10::text IS NULL OR route = $10)
+         AND ($11::boolean IS NULL OR (held_at IS NOT NULL) = $11)
        ORDER BY id
        LIMIT $8`,
-      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route],
+      [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route, held],
     );
     const doubts = await this.doubts.of(rows);
     return rows.map((row) => summaryOf(row, doubts.get(row.id)));
+  }
+
+  private statements({ scope }: KeySearch): Statements {
+    return scope === null ? this.database : this.database.for({ scope });
   }
 
   /** The next rows of the walk, behind the parameter $1. */
@@ -101,8 +106,8 @@ export class OperatorQueries {
     return `(SELECT * FROM ${this.keys} WHERE id > $1 ORDER BY id LIMIT ${WALK})`;
   }
 
-  private async endOfStretch(after: string): Promise<string | undefined> {
-    const [row] = await this.database.query<{ last: string; rows: number }>(
+  private async endOfStretch(after: string, search: KeySearch): Promise<string | undefined> {
+    const [row] = await this.statements(search).query<{ last: string; rows: number }>(
       `SELECT max(id) AS last, count(*)::int AS rows FROM ${this.stretch} k`,
       [after],
     );
@@ -127,7 +132,8 @@ export const SUMMARY = `
   ${milliseconds("nullif(k.reconcile_after, 'infinity')")} AS "reconcileAfter",
   ${milliseconds('k.resume_after')} AS "resumeAfter",
   ${milliseconds('k.created_at')} AS "createdAt", ${milliseconds('k.last_run_at')} AS "lastRunAt",
-  ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt"`;
+  ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt",
+  ${milliseconds('k.held_at')} AS "heldAt"`;
 
 export type SummaryRow = Omit<KeySummary, 'inDoubt'>;
 
@@ -143,6 +149,7 @@ export function summaryOf<Row extends SummaryRow>(
     'lastRunAt',
     'completedAt',
     'expiresAt',
+    'heldAt',
   );
   // With a recorded answer nothing is in doubt, even if the outcome of a call could not be
   // recorded.

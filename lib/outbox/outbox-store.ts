@@ -24,7 +24,7 @@ export class OutboxStore {
   private readonly outbox: string;
   private readonly distributed: boolean;
 
-  constructor(database: Database) {
+  constructor(private readonly database: Database) {
     this.distributed = database.distributed;
     this.outbox = database.table('idempotency_outbox');
   }
@@ -38,6 +38,7 @@ export class OutboxStore {
    * null, so nothing is locked.
    */
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
+    await this.database.enter(tx.queryRunner!, [message.scope]);
     if (this.distributed && message.orderingKey !== null) {
       await tx.query(`SELECT ${lockOrderingKey('$1::text')}`, [message.orderingKey]);
     }

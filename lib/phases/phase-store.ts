@@ -83,11 +83,13 @@ export class PhaseStore {
    */
   async record(entries: readonly PhaseEntry[]): Promise<(RecordedEntry | undefined)[]> {
     const count = entries.length === 1 ? 'one' : 'many';
-    const rows = await this.database.query<RecordedRow>(
-      this.recordStatement[count],
-      parametersFor(count, entryParameters(entries)),
-      'urgent',
-    );
+    const rows = await this.database
+      .for(entries.map(({ attempt }) => attempt))
+      .query<RecordedRow>(
+        this.recordStatement[count],
+        parametersFor(count, entryParameters(entries)),
+        'urgent',
+      );
     const recorded = new Map(rows.map((row) => [row.keyId, row]));
     // Of two attempts of one key, one has lost its lease.
     return entries.map(({ attempt }) => {
@@ -104,6 +106,7 @@ export class PhaseStore {
    */
   lastStatement(ending: EndedPhase): LastStatement {
     return {
+      scope: ending.attempt.scope,
       statement: this.lastStatementOfWork,
       parameters: parametersFor('one', entryParameters([ending])),
       failure: (error) =>
@@ -123,7 +126,7 @@ export class PhaseStore {
     outcome: OperationOutcome,
     unrecorded: UnrecordedOutcome | undefined,
   ): Promise<boolean> {
-    const rows = await this.database.query(
+    const rows = await this.database.for(attempt).query(
       `WITH fence AS (
          UPDATE ${this.keys}
          SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
@@ -161,11 +164,13 @@ export class PhaseStore {
    * committing.
    */
   async endOf(attempt: Attempt, name: string): Promise<{ result: string | undefined } | undefined> {
-    await this.database.query(
-      `SELECT FROM ${this.keys} WHERE scope = $1 AND id = $2 FOR NO KEY UPDATE`,
-      [attempt.scope, attempt.id],
-    );
-    const [row] = await this.database.query<{ result: string | null }>(
+    await this.database
+      .for(attempt)
+      .query(`SELECT FROM ${this.keys} WHERE scope = $1 AND id = $2 FOR NO KEY UPDATE`, [
+        attempt.scope,
+        attempt.id,
+      ]);
+    const [row] = await this.database.for(attempt).query<{ result: string | null }>(
       `SELECT result::text AS "result" FROM ${this.phases}
        WHERE scope = $1 AND key_id = $2 AND name = $3 AND attempt = $4 AND state NOT IN ('intended', 'reconciled')`,
       [attempt.scope, attempt.id, name, attempt.number],

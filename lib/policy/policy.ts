@@ -107,10 +107,13 @@ export interface IdempotencyPolicy {
 
   /**
    * How long a finished key is remembered. It should cover the longest time in
-   * which a client may still retry: a later retry is a new operation.
+   * which a client may still retry: a later retry is a new operation. A function
+   * of the answer keeps some longer than others, such as errors for an hour and
+   * successes for a month. Until there is an answer, and where the function fails,
+   * the retention of the class or the module counts.
    * @default '24h'
    */
-  retention?: Duration | 'forever';
+  retention?: Duration | 'forever' | ((outcome: Outcome) => Duration | 'forever');
 
   /**
    * How long an attempt owns its key without a sign of life. Heartbeats renew it,

@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { parseDuration, type Duration } from './duration.js';
 import { IdempotencyConfigurationError } from './configuration-error.js';
 import type { IdempotencyPolicy, Outcome } from './policy.js';
+import { LONGEST_RETENTION, retentionByAnswer, type RetentionOf } from './retention-by-answer.js';
 import type { Dialect, NamedDialect } from '../answers/dialect.js';
 
 /** A route's policy with all defaults filled in and every duration in milliseconds. */
@@ -11,8 +12,10 @@ export interface ResolvedPolicy extends Required<
     'retention' | 'lease' | 'maxRunTime' | 'waitFor' | 'fingerprint' | 'key' | 'scope' | 'skip'
   >
 > {
-  /** Null is for ever. */
+  /** Null is for ever. Of a key that has no answer yet, if `retentionOf` is there. */
   retention: number | null;
+  /** Where it depends on the answer. */
+  retentionOf: RetentionOf | undefined;
   lease: number;
   maxRunTime: number;
   waitFor: number;
@@ -75,9 +78,6 @@ const TYPES = {
 /** Proxies and clients commonly close a silent connection after 60 s. */
 const LONGEST_WAIT = 55_000;
 
-/** A century. Much longer times do not fit into a JavaScript date, or into PostgreSQL's. */
-const LONGEST_RETENTION = 36_525 * 86_400_000;
-
 /** A timer of Node with a longer delay than this (24.8 days) fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -100,9 +100,13 @@ export function resolvePolicy(
 ): ResolvedPolicy {
   const merged: IdempotencyPolicy & typeof DEFAULTS = { ...DEFAULTS };
   const preset = typeof dialect === 'function' ? {} : PRESETS[dialect];
+  let byAnswer: ByAnswer | undefined;
   for (const layer of [ofEnvironment(), preset, ...layers]) {
     for (const [field, value] of Object.entries(layer ?? {})) {
-      if (value !== undefined) Object.assign(merged, { [field]: value });
+      if (value === undefined) continue;
+      if (field === 'retention') byAnswer = isByAnswer(value) ? value : undefined;
+      // The layer before it says how long an open key is kept.
+      if (field !== 'retention' || !byAnswer) Object.assign(merged, { [field]: value });
     }
   }
   const policy: IdempotencyPolicy & { [F in keyof typeof DEFAULTS]: unknown } = merged;
@@ -193,6 +197,7 @@ export function resolvePolicy(
     onAbandoned: phased ? 'resume' : merged.onAbandoned,
     onServerError,
     retention,
+    retentionOf: byAnswer && retentionByAnswer(where, byAnswer, retention),
     lease,
     waitFor,
     maxRunTime,
@@ -202,6 +207,12 @@ export function resolvePolicy(
     scope,
     skip: merged.skip,
   };
+}
+
+type ByAnswer = Extract<IdempotencyPolicy['retention'], (outcome: Outcome) => unknown>;
+
+function isByAnswer(value: unknown): value is ByAnswer {
+  return typeof value === 'function';
 }
 
 /**

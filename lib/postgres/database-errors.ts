@@ -42,9 +42,17 @@ export function isSerializationConflict(error: unknown): boolean {
 }
 
 /**
- * The connection broke, or the server is stopping or starting. Whether the
- * statement took effect is not known, so only statements that recognise their own
- * earlier success may be repeated.
+ * The server accepts no writes: a standby that may be promoted in a moment, or a
+ * server that was replaced as the primary. The statement did nothing.
+ */
+export function isReadOnlyServer(error: unknown): boolean {
+  return errorCode(error) === '25006';
+}
+
+/**
+ * The connection broke, or the server is stopping, starting or waiting for its
+ * promotion. Whether the statement took effect is not known, so only statements
+ * that recognise their own earlier success may be repeated.
  */
 export function isConnectionLoss(error: unknown): boolean {
   const code = errorCode(error);
@@ -52,6 +60,7 @@ export function isConnectionLoss(error: unknown): boolean {
     // 25P03 and 25P04: the server ended a session whose transaction took too long. Class 53: it has
     // no free connection or other resource at the moment.
     return (
+      isReadOnlyServer(error) ||
       /^(08|25P03|25P04|53|57P0)/.test(code) ||
       /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)
     );

@@ -1,9 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { ClientBase, QueryResult } from 'pg';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { Client, ClientBase, Pool, QueryResult } from 'pg';
+import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
+import { SCOPES_SETTING } from '../../migrations/row-level-security.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import { publish } from '../telemetry/publish.js';
-import { errorCode, isSerializationConflict, isUnprepared } from './database-errors.js';
+import {
+  errorCode,
+  isConnectionLoss,
+  isReadOnlyServer,
+  isSerializationConflict,
+  isUnprepared,
+} from './database-errors.js';
 import { databaseWords } from './database-words.js';
 import { persist } from './retries.js';
 import { PoolWatch } from './pool-watch.js';
@@ -12,7 +20,9 @@ import { ReservedConnection, type Connection } from './reserved-connection.js';
 import type { DriverStatement } from './same-trip.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { endStatement } from './statement-cancellation.js';
+import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
+import { TimelineFence } from './timeline-fence.js';
 
 /**
  * Where a statement gets its connection. `reserved`: from a connection that the
@@ -21,6 +31,35 @@ import { StoreUnavailableError } from './store-unavailable.error.js';
  * be recorded even while handlers hold every connection.
  */
 export type Lane = 'pool' | 'urgent' | 'reserved';
+
+/** Runs statements. */
+export type Statements = Pick<Database, 'query'>;
+
+/** Something that belongs to a scope. */
+interface OfScope {
+  scope: string;
+}
+
+/** The scopes that the rest of a transaction is for. */
+const SET_SCOPES = `SELECT set_config('${SCOPES_SETTING}', $1::text[]::text, true)`;
+
+const NONE: readonly never[] = [];
+
+function notForAllScopes(): Error {
+  return new IdempotencyConfigurationError(
+    'rowLevelSecurity: the role of this process sees one scope at a time, and this would be for all of them. ' +
+      'Use the operator, the jobs and the dead letters in a process whose role is the worker or the operator of idempotencyGrants().',
+  );
+}
+
+/** A column of one of our tables. */
+export interface TableColumn {
+  name: string;
+  /** Its name in the entity. */
+  property: string;
+  /** As the entity gives it, such as `timestamptz`. */
+  type: string;
+}
 
 /** How long a busy pool usually takes to free a connection. */
 const URGENT_PATIENCE = 250;
@@ -31,6 +70,10 @@ export class Database {
   readonly scopes: Scopes;
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
+  private closed = false;
+  private readonly fence: TimelineFence;
+  /** The role sees the rows of the scopes that a statement is for, and no others. */
+  private separated = false;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -40,10 +83,13 @@ export class Database {
     private prepares = false,
     /** Whether the tables are distributed over several nodes, by scope. */
     readonly distributed = false,
+    /** Learns how statements end. Whoever begins something asks it first. */
+    readonly breaker: StoreBreaker = NO_BREAKER,
   ) {
     this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);
+    this.fence = new TimelineFence(timeout);
   }
 
   /**
@@ -51,29 +97,85 @@ export class Database {
    * decorator: a prefix or a naming strategy may have changed it.
    */
   table(given: string): string {
-    const schema = this.schema ?? (this.dataSource.options as { schema?: string }).schema;
-    const name = this.dataSource.entityMetadatas.find(
-      (entity) => entity.givenTableName === given && entity.schema === schema,
-    )?.tableName;
-    return [schema, name ?? given]
+    return [this.home, this.entity(given)?.tableName ?? given]
       .filter((part) => part !== undefined)
       .map((part) => `"${part.replaceAll('"', '""')}"`)
       .join('.');
   }
 
+  /** The columns of the table of an entity, likewise. */
+  columns(given: string): TableColumn[] {
+    return this.entity(given)!.columns.map((column) => ({
+      name: column.databaseName,
+      property: column.propertyName,
+      type: String(column.type),
+    }));
+  }
+
+  private entity(given: string): EntityMetadata | undefined {
+    return this.dataSource.entityMetadatas.find(
+      (entity) => entity.givenTableName === given && entity.schema === this.home,
+    );
+  }
+
+  /** The schema of the tables, if it is named. */
+  private get home(): string | undefined {
+    return this.schema ?? (this.dataSource.options as { schema?: string }).schema;
+  }
+
+  /**
+   * From now on every statement says which scopes it is for, because the role of
+   * this process sees no others (row-level security).
+   */
+  separateScopes(): void {
+    this.separated = true;
+  }
+
+  get separatesScopes(): boolean {
+    return this.separated;
+  }
+
+  /**
+   * Statements for these scopes; none of them for a table without scopes. Without
+   * row-level security all statements are the same.
+   */
+  for(names: OfScope | readonly OfScope[] = NONE, others: readonly OfScope[] = NONE): Statements {
+    if (!this.separated) return this;
+    const scopes = [...new Set([names, others].flat().map(({ scope }) => scope))];
+    return {
+      query: (statement, parameters, lane) => this.within(scopes, statement, parameters, lane),
+    };
+  }
+
+  /** The rest of a transaction of the application is for these scopes. */
+  async enter(runner: QueryRunner, scopes: readonly string[]): Promise<void> {
+    if (!this.separated) return;
+    const client = (await runner.connect()) as ClientBase;
+    await this.execute(client, runner, { text: SET_SCOPES, values: [scopes] });
+  }
+
   /** Once per application. */
   open(): void {
+    this.closed = false;
     this.poolWatch.install();
+    this.fence.install((this.dataSource.driver as unknown as { master?: Pool }).master);
+  }
+
+  /** At boot, for the connections that were opened before. */
+  checkTimeline(): Promise<void> {
+    return this.fence.checkOpenConnection();
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     this.poolWatch.uninstall();
+    this.fence.uninstall();
     await this.reserved.close();
   }
 
   /**
-   * A single statement in its own transaction. Safe behind a transaction-pooling
-   * proxy: it does not depend on session state.
+   * A single statement in its own transaction, for all scopes. Safe behind a
+   * transaction-pooling proxy: it does not depend on session state.
    *
    * After `timeout` nobody waits for it any more, and it is cancelled on the
    * server: otherwise it would occupy its connection, and others would queue
@@ -84,35 +186,62 @@ export class Database {
     parameters: unknown[],
     lane: Lane = 'pool',
   ): Promise<Row[]> {
+    if (this.separated) return Promise.reject(notForAllScopes());
+    return this.within(NONE, statement, parameters, lane);
+  }
+
+  private within<Row>(
+    scopes: readonly string[],
+    statement: string | PreparedStatement,
+    parameters: unknown[],
+    lane: Lane = 'pool',
+  ): Promise<Row[]> {
     const progress = new Progress();
-    const work = this.run<Row>(statement, parameters, lane, progress);
+    const begun = performance.now();
+    const work = this.run<Row>(statement, parameters, lane, scopes, progress);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         progress.giveUp();
         publish('store_unavailable', () => ({ code: 'timeout' }));
-        reject(
-          new StoreUnavailableError(`The database did not answer within ${this.timeout} ms.`, {
-            ...(progress.client && { late: work.catch(() => undefined) }),
-          }),
+        const error = new StoreUnavailableError(
+          `The database did not answer within ${this.timeout} ms.`,
+          { ...(progress.client && { late: work.catch(() => undefined) }) },
         );
+        this.report(error, begun);
+        reject(error);
       }, this.timeout);
       work.then(
         (rows) => {
           clearTimeout(timer);
+          if (!progress.givenUp) this.breaker.answered();
           resolve(rows);
         },
         (error: unknown) => {
           clearTimeout(timer);
+          if (!progress.givenUp) this.report(error, begun, progress.client);
           reject(error as Error);
         },
       );
     });
   }
 
+  /**
+   * An error of the database's own is an answer, too.
+   *
+   * @param client undefined: there was no connection, or no reply
+   */
+  private report(error: unknown, begun: number, client?: ClientBase): void {
+    // The data source is closed as well: its errors tell nothing about the database.
+    if (this.closed) return;
+    if (!client || isConnectionLoss(error)) this.breaker.failed(begun, error);
+    else this.breaker.answered();
+  }
+
   private async run<Row>(
     statement: string | PreparedStatement,
     parameters: unknown[],
     lane: Lane,
+    scopes: readonly string[],
     progress: Progress,
   ): Promise<Row[]> {
     let connection: Connection | undefined;
@@ -123,14 +252,22 @@ export class Database {
       if (progress.givenUp) return [];
       const { client, runner } = connection;
       progress.client = client;
-      return await persist(() => this.send<Row>(client, runner, statement, parameters), {
-        within: this.timeout,
-        again: (error) => isSerializationConflict(error) && !progress.givenUp,
-      });
+      const send = () => this.send<Row>(client, runner, statement, parameters);
+      return await persist(
+        scopes.length === 0 ? send : () => this.inTransaction(connection!, scopes, progress, send),
+        {
+          within: this.timeout,
+          again: (error) =>
+            !progress.givenUp &&
+            (isSerializationConflict(error) || (scopes.length > 0 && isUnprepared(error))),
+        },
+      );
     } catch (cause) {
       if (!progress.givenUp) {
         publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
       }
+      // A new connection may lead to the primary; the pool would keep this one as long as it is used.
+      if (connection && isReadOnlyServer(cause)) void endConnection(connection.client);
       // With its own message: only that tells an outage from missing rights or a full disk.
       const message = `The database refused or lost a statement: ${databaseWords(cause)}`;
       throw new StoreUnavailableError(message, {
@@ -198,6 +335,29 @@ export class Database {
     }
   }
 
+  /**
+   * A statement that is for some scopes. The setting ends with its transaction,
+   * so no other user of the connection can meet it.
+   */
+  private async inTransaction<Row>(
+    { client, runner }: Connection,
+    scopes: readonly string[],
+    progress: Progress,
+    send: () => Promise<Row[]>,
+  ): Promise<Row[]> {
+    await this.execute(client, runner, { text: 'BEGIN', values: [] });
+    try {
+      await this.execute(client, runner, { text: SET_SCOPES, values: [scopes] });
+      const rows = progress.givenUp ? [] : await send();
+      await this.execute(client, runner, { text: 'COMMIT', values: [] });
+      return rows;
+    } catch (error) {
+      // If this fails too, the connection is broken, and the pool drops it.
+      await client.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    }
+  }
+
   private async send<Row>(
     client: ClientBase,
     runner: QueryRunner | undefined,
@@ -212,6 +372,8 @@ export class Database {
     } catch (error) {
       if (name === undefined || !isUnprepared(error)) throw error;
       this.stopPreparing(error);
+      // Its transaction has failed with it, and is repeated.
+      if (this.separated) throw error;
       return (await this.execute(client, runner, { text, values })).rows as Row[];
     }
   }
@@ -244,6 +406,11 @@ export class Database {
       throw error;
     }
   }
+}
+
+/** The pool forgets a connection that is released while it ends. */
+async function endConnection(client: ClientBase): Promise<void> {
+  await (client as Client).end().catch(() => undefined);
 }
 
 /** Sends a statement through the driver. */

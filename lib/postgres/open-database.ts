@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { isConnectionLoss } from './database-errors.js';
 import { Database } from './database.js';
 import { persist } from './retries.js';
+import type { StoreBreaker } from './store-breaker.js';
 
 /** A database that restarts is back within seconds. */
 const PATIENCE = 30_000;
@@ -15,10 +16,16 @@ const PATIENCE = 30_000;
  */
 export async function openDatabase(
   dataSource: DataSource,
-  options: { timeout: number; schema: string | undefined; prepares: boolean; table: string },
+  options: {
+    timeout: number;
+    schema: string | undefined;
+    prepares: boolean;
+    breaker: StoreBreaker;
+    table: string;
+  },
 ): Promise<Database> {
-  const { timeout, schema, prepares, table } = options;
-  const database = new Database(dataSource, timeout, schema, prepares);
+  const { timeout, schema, prepares, breaker, table } = options;
+  const database = new Database(dataSource, timeout, schema, prepares, false, breaker);
   // The check of the tables refuses it, and names the cure.
   if (dataSource.options.type !== 'postgres') return database;
   const distributed = await persist(() => isDistributed(database, table), {
@@ -26,7 +33,7 @@ export async function openDatabase(
     again: isConnectionLoss,
   });
   // Of a prepared statement the nodes would not be known when it is planned: all would be asked.
-  return distributed ? new Database(dataSource, timeout, schema, false, true) : database;
+  return distributed ? new Database(dataSource, timeout, schema, false, true, breaker) : database;
 }
 
 async function isDistributed(database: Database, table: string): Promise<boolean> {

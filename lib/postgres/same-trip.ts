@@ -155,7 +155,8 @@ export function sendFollowed(
       if (error) reject(query.ended ? new FollowingFailed(error) : error);
       else resolve({ result, followed });
     };
-    void client.query(query as never);
+    // A package that wraps the driver may return a promise for it.
+    void Promise.resolve(client.query(query as never) as unknown).catch(reject);
   });
 }
 

@@ -6,6 +6,8 @@ import { canShareTrips, FollowingFailed, Preceding, sendFollowed } from './same-
 
 /** The statement that ends a transaction of the application. If it fails, nothing is committed. */
 export interface LastStatement {
+  /** The scope that it is for. */
+  scope: string;
   statement: PreparedStatement;
   parameters: unknown[];
   /** What to throw if it fails. */
@@ -58,7 +60,8 @@ export class Transactions {
   }
 
   private async send(runner: QueryRunner, last: LastStatement): Promise<void> {
-    const { statement, parameters, failure } = last;
+    const { scope, statement, parameters, failure } = last;
+    if (this.database.separatesScopes) await this.database.enter(runner, [scope]);
     await this.database.queryIn(runner, statement, parameters).catch((error: unknown) => {
       throw failure(error);
     });
@@ -116,8 +119,9 @@ class Frame {
   }
 
   /** @returns false if COMMIT was not sent: a package that wraps the driver may drop it */
-  private async end({ statement, parameters, failure }: LastStatement): Promise<boolean> {
+  private async end({ scope, statement, parameters, failure }: LastStatement): Promise<boolean> {
     try {
+      if (this.database.separatesScopes) await this.database.enter(this.runner, [scope]);
       const { followed } = await this.database.queryIn(
         this.runner,
         statement,

@@ -14,6 +14,8 @@ import type { ScopeReader } from './scope.js';
 export interface KeyedRequest extends KeyName {
   fingerprint: Buffer;
   observed: Observation;
+  /** A client sent it, so the limits of its scope hold. Messages and own calls have none: they must not be lost. */
+  ofClient?: boolean;
   /** For people. Only a new key needs it. */
   summarise(): RequestSummary;
 }
@@ -72,6 +74,7 @@ export class RequestReader {
         ? customFingerprint(described, await policy.fingerprint(request, context))
         : fingerprint(described),
       observed,
+      ofClient: true,
       summarise: () => ({
         method,
         route,

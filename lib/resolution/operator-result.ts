@@ -22,6 +22,8 @@ export interface KeyState {
   lastErrorCode: ErrorCode | null;
   /** The phase that the decision is about. */
   phase?: { name: string; state: PhaseState };
+  /** Somebody holds it: it is kept, whatever its retention. */
+  held?: boolean;
 }
 
 /** Why nothing was changed. */
@@ -52,6 +54,12 @@ export type Refusal =
   | 'no_operation'
   /** There is no recorded foreign call to ask about. */
   | 'nothing_to_ask'
+  /** This process only reads. */
+  | 'read_only'
+  /** Somebody holds the key: it may not go. */
+  | 'held'
+  /** Nobody holds the key. */
+  | 'not_held'
   /** The key has changed since a person saw it, or kept changing while the decision was made. */
   | 'changed_meanwhile';
 

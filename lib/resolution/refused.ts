@@ -37,6 +37,10 @@ export function unresolved({ id }: SeenForDecision): Refused {
   );
 }
 
+export function kept({ id }: SeenForDecision): Refused {
+  return refuse('held', `Key ${id} is held. Use releaseHold('${id}', …) first, if it may go.`);
+}
+
 /** The key has changed since a person saw it. */
 export function isOutdated(
   seen: SeenByPerson | undefined,

@@ -15,6 +15,8 @@ export interface SeenState extends SeenKey {
   phase: string | null;
   phaseState: PhaseState | null;
   effectKey: string | null;
+  /** Somebody holds it. */
+  held?: boolean;
 }
 
 export interface SeenForDecision extends SeenState {
@@ -25,7 +27,7 @@ export interface SeenForDecision extends SeenState {
 }
 
 const COLUMNS = `${SEEN}, k.last_error_code AS "lastErrorCode", k.operation,
-  k.recovery_point AS "recoveryPoint",
+  k.recovery_point AS "recoveryPoint", k.held_at IS NOT NULL AS held,
   k.locked_until <= now() AS lapsed`;
 
 /** Reads the state that a decision is based on. */
@@ -68,11 +70,12 @@ export class ResolutionQueries {
 
 /** What a decision was about, for the audit and for the caller. */
 export function stateOf(seen: SeenState): KeyState {
-  const { status, attempt, lastErrorCode, phase, phaseState } = seen;
+  const { status, attempt, lastErrorCode, phase, phaseState, held } = seen;
   return {
     status,
     attempt,
     lastErrorCode,
     ...(phase !== null && { phase: { name: phase, state: phaseState! } }),
+    ...(held && { held }),
   };
 }

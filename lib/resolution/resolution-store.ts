@@ -24,17 +24,22 @@ export interface Written {
 }
 
 interface AuditEntry extends Actor {
-  action: 'resolve' | 'resolve_key' | 'retry' | 'evict' | 'expire';
+  action: 'resolve' | 'resolve_key' | 'retry' | 'evict' | 'expire' | 'hold' | 'release_hold';
   after: KeyState | null;
 }
 
 /**
  * The state that the decision was based on. Every change of a key changes its
- * owner, attempt, lease or status. A key that runs is never changed.
+ * owner, attempt, lease or status.
  */
-const FENCE = `${isKey('k')} AND k.owner = $4 AND k.attempt = $5 AND k.status = $6
-  AND ${isTime('k.locked_until', 7)}
-  AND (k.status <> 'in_progress' OR k.locked_until <= now())`;
+const AS_SEEN = `${isKey('k')} AND k.owner = $4 AND k.attempt = $5 AND k.status = $6
+  AND ${isTime('k.locked_until', 7)}`;
+
+/** A key that runs is never changed. */
+const FENCE = `${AS_SEEN} AND (k.status <> 'in_progress' OR k.locked_until <= now())`;
+
+/** A key that somebody holds may not go, not even if the hold came a moment ago. */
+const MAY_GO = `${FENCE} AND k.held_at IS NULL`;
 
 /** Phases of the key that was changed. */
 const OF_CHANGED = 'p.scope = $1 AND p.key_id IN (SELECT id FROM changed)';
@@ -130,7 +135,7 @@ export class ResolutionStore {
     return this.write(
       seen,
       { ...actor, action: 'evict', after: null },
-      `DELETE FROM ${this.keys} k WHERE ${FENCE}`,
+      `DELETE FROM ${this.keys} k WHERE ${MAY_GO}`,
       [],
       this.forgetPhases,
     );
@@ -140,7 +145,7 @@ export class ResolutionStore {
     return this.write(
       seen,
       { ...actor, action: 'expire', after: stateAfter(seen, 'expired', null) },
-      `UPDATE ${this.keys} k SET ${TOMBSTONE} WHERE ${FENCE}`,
+      `UPDATE ${this.keys} k SET ${TOMBSTONE} WHERE ${MAY_GO}`,
       [],
       this.forgetPhases,
     );
@@ -151,8 +156,27 @@ export class ResolutionStore {
     return this.write(
       seen,
       { ...actor, action: 'expire', after: stateAfter(seen, 'completed', 'unfinished') },
-      `UPDATE ${this.keys} k SET ${completedWith(FIRST_PARAMETER)}, last_error_code = ${sqlCode('unfinished')} WHERE ${FENCE}`,
+      `UPDATE ${this.keys} k SET ${completedWith(FIRST_PARAMETER)}, last_error_code = ${sqlCode('unfinished')} WHERE ${MAY_GO}`,
       [answer.status, JSON.stringify(answer.headers), answer.body],
+    );
+  }
+
+  /** The key is kept until it is released, whatever happens to it. It may run meanwhile. */
+  hold(seen: SeenState, actor: Actor): Promise<Written | undefined> {
+    return this.write(
+      seen,
+      { ...actor, action: 'hold', after: { ...stateOf(seen), held: true } },
+      `UPDATE ${this.keys} k SET held_at = now() WHERE ${AS_SEEN} AND k.held_at IS NULL`,
+    );
+  }
+
+  /** From now on its retention counts again. */
+  releaseHold(seen: SeenState, actor: Actor): Promise<Written | undefined> {
+    const { held: _held, ...after } = stateOf(seen);
+    return this.write(
+      seen,
+      { ...actor, action: 'release_hold', after },
+      `UPDATE ${this.keys} k SET held_at = NULL WHERE ${AS_SEEN} AND k.held_at IS NOT NULL`,
     );
   }
 
@@ -204,7 +228,7 @@ const RESUMABLE = `
   resume_after = ${nowIf('operation IS NOT NULL')}`;
 
 function stateAfter(seen: SeenState, status: KeyStatus, lastErrorCode: ErrorCode | null): KeyState {
-  return { status, attempt: seen.attempt, lastErrorCode };
+  return { status, attempt: seen.attempt, lastErrorCode, ...(seen.held && { held: true }) };
 }
 
 function tell(seen: SeenState, { action, who, after }: AuditEntry): void {

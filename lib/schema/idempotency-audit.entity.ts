@@ -36,7 +36,7 @@ export class IdempotencyAudit {
   @Column('uuid', { name: 'message_id', nullable: true })
   messageId!: string | null;
 
-  /** `resolve`, `resolve_key`, `retry`, `evict`, `expire` or `requeue`. */
+  /** `resolve`, `resolve_key`, `retry`, `evict`, `expire`, `hold`, `release_hold` or `requeue`. */
   @Column('text', { name: 'action' })
   action!: string;
 

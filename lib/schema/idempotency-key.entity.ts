@@ -19,6 +19,9 @@ import type { KeyStatus } from './key-status.js';
 @Index(['reconcileAfter', 'id'], {
   where: 'reconcile_after IS NOT NULL',
 })
+@Index(['scope'], {
+  where: 'resume_after IS NOT NULL OR reconcile_after IS NOT NULL',
+})
 @Check(
   'ck_idempotency_keys_status',
   `status = ANY ('{pending,in_progress,performed,completed,failed_retryable,unknown,expired}')`,
@@ -154,4 +157,8 @@ export class IdempotencyKey {
   /** Null is for ever. */
   @Column('timestamptz', { name: 'expires_at', nullable: true })
   expiresAt!: Date | null;
+
+  /** Since when an operator holds it: it is kept, whatever its retention. Null: nobody does. */
+  @Column('timestamptz', { name: 'held_at', nullable: true })
+  heldAt!: Date | null;
 }

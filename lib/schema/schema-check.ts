@@ -7,7 +7,9 @@ import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import type { Database } from '../postgres/database.js';
 import { persist } from '../postgres/retries.js';
 import { entitiesIn } from './entities.js';
-import { asMissingRight, checkRights, checkWritable } from './write-check.js';
+import { asMissingRight, checkRights, type Purpose } from './rights-check.js';
+import { checkSeparation, type Separation } from './separation-check.js';
+import { checkWritable } from './write-check.js';
 
 /**
  * A database that restarts is back within seconds; after a longer outage the
@@ -15,11 +17,16 @@ import { asMissingRight, checkRights, checkWritable } from './write-check.js';
  */
 const PATIENCE = 30_000;
 
-/** Refuses to start on a data source that cannot hold the keys, and says what is missing. */
+/**
+ * Refuses to start on a data source that cannot hold the keys, and says what is missing.
+ *
+ * @param readOnly nothing will be written: a standby or a read-only role will do
+ */
 export async function checkSchema(
   dataSource: DataSource,
   database: Database,
   schema: string | undefined,
+  readOnly = false,
 ): Promise<void> {
   if (dataSource.options.type !== 'postgres') {
     throw new IdempotencyConfigurationError(
@@ -27,19 +34,29 @@ export async function checkSchema(
     );
   }
   checkEntities(dataSource, schema);
-  await persist(
-    async () => {
-      await checkWritable(database);
-      for (const step of schemaSteps) {
-        await checkTable(dataSource, database, schema, step);
-        await checkRights(database, database.table(step.table), step.table);
-      }
-    },
-    { within: PATIENCE, again: isPassing },
-    (error) => {
-      throw asMissingRight(error);
-    },
-  );
+  await patiently(async () => {
+    await database.checkTimeline();
+    if (!readOnly) await checkWritable(database);
+    for (const step of schemaSteps) await checkTable(dataSource, database, schema, step);
+  });
+}
+
+/** Refuses a role that may not do what this process has to do, or sees what it must not see. */
+export async function checkRole(
+  database: Database,
+  purposes: readonly Purpose[],
+  separation: Separation,
+): Promise<void> {
+  await patiently(async () => {
+    await checkRights(database, purposes);
+    await checkSeparation(database, separation);
+  });
+}
+
+function patiently(check: () => Promise<void>): Promise<void> {
+  return persist(check, { within: PATIENCE, again: isPassing }, (error) => {
+    throw asMissingRight(error);
+  });
 }
 
 function checkEntities(dataSource: DataSource, schema: string | undefined): void {

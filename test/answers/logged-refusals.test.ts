@@ -51,7 +51,7 @@ forEachPlatform('Logged refusals', (platform) => {
   async function withApp(options: string, test: (app: IdempotentApp) => Promise<void>) {
     const app = await startIdempotentApp(platform, {
       controllers: [ShopController],
-      idempotency: { scope: () => SECRET },
+      idempotency: { scope: () => SECRET, storeTimeout: '1s' },
       dataSource: { applicationName: 'shop', extra: { options } },
       database,
       logger,

@@ -21,6 +21,7 @@ const STATUS: Record<ProblemCode, number> = {
   expired: 410,
   response_unavailable: 410,
   scope_missing: 403,
+  rate_limited: 429,
   store_unavailable: 503,
   lease_lost: 409,
 };

@@ -29,6 +29,7 @@ const EXPECTED: Record<ProblemCode, Expected> = {
   expired: { status: 410, title: /expired/, retryable: false },
   response_unavailable: { status: 410, title: /no longer available/, retryable: false },
   scope_missing: { status: 403, title: /./, retryable: false },
+  rate_limited: { status: 429, title: /Too many/, retryable: true },
   store_unavailable: { status: 503, title: /./, retryable: true },
   lease_lost: { status: 409, title: /./, retryable: true },
 };

@@ -1,4 +1,5 @@
 import type { ProblemCode } from '../../lib/answers/problems.js';
+import type { Limits } from 'nestjs-atomic-idempotency';
 import { barrier } from '../support/barrier.js';
 import { send, type Received, type Sending } from '../support/http.js';
 import { lapse, type IdempotentApp } from '../support/idempotent-app.js';
@@ -23,6 +24,8 @@ export class ProblemSituations {
     scope: ({ headers }: { headers: Record<string, string | undefined> }) => headers['x-account'],
     lease: '1h',
     maxRunTime: '2h',
+    limits: (scope: string): Limits =>
+      scope === 'limited' ? { newKeysPerSecond: 0.001, burst: 1 } : {},
   };
 
   /** Provokes the problem and returns the answer. */
@@ -106,6 +109,12 @@ export class ProblemSituations {
       const refused = await ask();
       await repair();
       return refused;
+    },
+
+    rate_limited: async (ask) => {
+      const limited = { headers: { 'x-account': 'limited' } };
+      await ask({ ...limited, key: 'the-only-one' });
+      return ask(limited);
     },
 
     lease_lost: async (ask, app) => {

@@ -54,6 +54,7 @@ const EXPECTED: Record<ProblemCode, Expected> = {
     code: 'outcome_unknown',
     retried: true,
   },
+  rate_limited: { status: 429, type: 'rate_limit_error', code: 'rate_limit', retried: true },
   given_up: { status: 409, type: 'idempotency_error', code: 'given_up', retried: true },
   unfinished: { status: 408, type: 'idempotency_error', code: 'unfinished', retried: false },
   expired: { status: 410, type: 'idempotency_error', code: 'expired', retried: false },

@@ -3,6 +3,7 @@
 //
 //   npm run check:package                  on Node 20, 22 and 24
 //   npm run check:package -- --this-node   on this Node alone, without downloads of others
+//   npm run check:package -- --built       with what is in dist, without a build
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,15 +19,15 @@ import { compileIn, install, prepare, runIn } from './package/workspace.mjs';
 const folder = await mkdtemp(join(tmpdir(), 'idempotency-package-'));
 const started = performance.now();
 try {
-  const tarball = await pack(folder);
+  const tarball = await pack(folder, { built: process.argv.includes('--built') });
   await checkTarball(tarball);
 
   const nodes = process.argv.includes('--this-node')
     ? [process.execPath]
     : [process.execPath, ...(await installNodes(folder))];
-  for (const name of new Set(PROJECTS.map(({ workspace }) => workspace))) {
-    await install(folder, name, tarball.path);
-  }
+  // Side by side: each waits for the registry most of the time.
+  const workspaces = [...new Set(PROJECTS.map(({ workspace }) => workspace))];
+  await Promise.all(workspaces.map((name) => install(folder, name, tarball.path)));
   const user = join(folder, 'nest-11');
   await checkSourceMaps(tarball.files, join(user, 'node_modules', 'nestjs-atomic-idempotency'));
   await checkStackTraces(user);

@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import type { Platform } from '../support/platforms.js';
-import { nth, startPostgresProxy } from '../support/postgres-proxy.js';
+import { startPostgresProxy } from '../support/postgres-proxy.js';
 import { startRides, type World } from './rides.js';
 import { StatementFaults } from './statement-faults.js';
 
@@ -16,9 +16,9 @@ export type Disturbance = (typeof DISTURBANCES)[number];
 /** Rocket Rides in this process, with connections that a test disturbs at a statement of its choice. */
 export interface DisturbedRides {
   url: string;
-  /** The statements that are sent while `work` runs. */
+  /** The statements that are sent while `work` runs, by round trips. */
   statementsOf(work: () => Promise<unknown>): Promise<string[]>;
-  /** Disturbs the coming nth statement, from 1. */
+  /** Disturbs the statements of the coming nth round trip, from 1. */
   disturb(disturbance: Disturbance, number: number): { happened: () => boolean };
   close(): Promise<void>;
 }
@@ -37,15 +37,16 @@ export async function startDisturbedRides(
   return {
     url: rides.url,
     async statementsOf(work) {
-      const before = proxy.statements.length;
+      const before = proxy.trips.length;
       await work();
-      return proxy.statements.slice(before).map(({ sql }) => sql);
+      return proxy.trips.slice(before).map((trip) => trip.map(({ sql }) => sql).join(';\n'));
     },
     disturb(disturbance, number) {
       if (disturbance === 'ends before the statement') return faults.terminate(number, 'before');
       if (disturbance === 'ends after the statement') return faults.terminate(number, 'after');
       let lost = false;
-      void proxy.loseReply(nth(number)).then(() => (lost = true));
+      const trip = proxy.trips.length + number;
+      void proxy.loseReply({ test: () => proxy.trips.length === trip }).then(() => (lost = true));
       return { happened: () => lost };
     },
     async close() {

@@ -9,7 +9,7 @@ type Client = PoolClient & { processID: number };
 /**
  * Ends connections of an application from the outside, as an operator or a
  * failover does, at a statement of its own. One at a time: the statements are
- * counted over all of its connections.
+ * counted over all of its connections, and those of one round trip are one.
  */
 export class StatementFaults {
   private readonly watched = new WeakSet<Client>();
@@ -35,17 +35,25 @@ export class StatementFaults {
     if (this.watched.has(client)) return;
     this.watched.add(client);
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    const after = async (nth: number) => {
+      if (!this.isDue('after', nth)) return;
+      const ended = once(client, 'end');
+      await this.terminateBackendOf(client);
+      // The application has noticed before it sends the next statement.
+      await ended;
+    };
     const watched = async (...args: unknown[]) => {
       this.sent += 1;
       const nth = this.sent;
       if (this.isDue('before', nth)) await this.terminateBackendOf(client);
-      const result = await query(...args);
-      if (this.isDue('after', nth)) {
-        const ended = once(client, 'end');
-        await this.terminateBackendOf(client);
-        // The application has noticed before it sends the next statement.
-        await ended;
+      if (isQuery(args[0])) {
+        const { callback } = args[0];
+        args[0].callback = (...outcome) =>
+          void after(nth).then(() => callback(...outcome), callback);
+        return query(...args);
       }
+      const result = await query(...args);
+      await after(nth);
       return result;
     };
     client.query = watched as typeof client.query;
@@ -64,4 +72,14 @@ export class StatementFaults {
       return (await this.database.query(alive, [processID])).length === 0;
     }, 'the backend is gone');
   }
+}
+
+/** A query that is told of its end by itself, instead of by a promise. */
+interface Query {
+  submit: unknown;
+  callback: (...outcome: unknown[]) => void;
+}
+
+function isQuery(given: unknown): given is Query {
+  return typeof (given as Partial<Query>).submit === 'function';
 }

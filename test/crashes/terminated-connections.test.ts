@@ -29,10 +29,10 @@ forEachPlatform('Terminated connections', (platform) => {
     it('sends the statements that these tests disturb', () => {
       for (const part of [
         /INSERT INTO "idempotency_keys"/,
-        /^START TRANSACTION$/,
-        /^INSERT INTO "rides"/,
+        /^START TRANSACTION;$/m,
+        /^INSERT INTO "rides"/m,
         /recovery_point = [^]*INSERT INTO "idempotency_phases"/,
-        /^COMMIT$/,
+        /^COMMIT$/m,
         /'intended'/,
         /response_body = /,
       ]) {

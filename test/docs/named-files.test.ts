@@ -5,7 +5,7 @@ const root = new URL('../../', import.meta.url);
 const decisions = (await readdir(new URL('docs/adr/', root))).map((name) => `docs/adr/${name}`);
 
 describe('Documents', () => {
-  it.each(['CONTRIBUTING.md', 'SECURITY.md', ...decisions])(
+  it.each(['CONTRIBUTING.md', 'SECURITY.md', 'docs/security.md', ...decisions])(
     'the files that %s names are there',
     async (document) => {
       const text = await readFile(new URL(document, root), 'utf8');

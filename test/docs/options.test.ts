@@ -2,7 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { MAINTENANCE_NAMES } from '../../lib/background/maintenance.options.js';
 import { resolveMaintenance } from '../../lib/background/maintenance.settings.js';
 import { IdempotencySettings } from '../../lib/idempotency.settings.js';
-import { EXTRA_NAMES, OPTION_NAMES, REPLAY_CACHE_NAMES } from '../../lib/option-names.js';
+import {
+  BREAKER_NAMES,
+  EXTRA_NAMES,
+  OPTION_NAMES,
+  REPLAY_CACHE_NAMES,
+} from '../../lib/option-names.js';
+import { LIMIT_NAMES } from '../../lib/limits/limits.options.js';
 import { OPERATOR_PAGE_NAMES } from '../../lib/operator/page/page.options.js';
 import { OUTBOX_NAMES } from '../../lib/outbox/outbox.options.js';
 import { parseDuration } from '../../lib/policy/duration.js';
@@ -37,6 +43,12 @@ describe('the page of options', () => {
     expect(firstCells(OPTIONS, 'member of replayCache').toSorted()).toEqual(
       Object.keys(REPLAY_CACHE_NAMES).toSorted(),
     );
+    expect(firstCells(OPTIONS, 'member of limits').toSorted()).toEqual(
+      Object.keys(LIMIT_NAMES).toSorted(),
+    );
+    expect(firstCells(OPTIONS, 'member of circuitBreaker').toSorted()).toEqual(
+      Object.keys(BREAKER_NAMES).toSorted(),
+    );
     expect(firstCells(OPTIONS, 'member of outbox').toSorted()).toEqual(
       Object.keys(OUTBOX_NAMES).toSorted(),
     );
@@ -63,6 +75,13 @@ describe('the page of options', () => {
       expect([name, told(cell!)]).toEqual([
         name,
         replayCache && replayCache[name as keyof typeof replayCache],
+      ]);
+    }
+    for (const [name, cell] of tableOf(OPTIONS, 'member of circuitBreaker')) {
+      const { circuitBreaker } = settings;
+      expect([name, told(cell!)]).toEqual([
+        name,
+        circuitBreaker && circuitBreaker[name as keyof typeof circuitBreaker],
       ]);
     }
     for (const [name, cell] of tableOf(OPTIONS, 'member of outbox')) {

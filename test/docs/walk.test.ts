@@ -19,6 +19,7 @@ forEachPlatform('The walk of CONTRIBUTING.md', (platform) => {
       platform: platform.name,
       env: { DATABASE: database.url },
       nodeOptions: ['--import', HOOKS],
+      bundled: false,
     });
     const order = (key: string) => send(`${server.url}/orders`, { key, body: { item: 'rocket' } });
     // The first request of a process opens connections and prepares statements.

@@ -30,6 +30,9 @@ function tests(platform: Platform, driver: DriverName) {
   beforeAll(async () => {
     shop = await startShop(platform, driver, {
       logger: collect(logs),
+      idempotency: {
+        limits: (scope) => (scope === 'limited' ? { newKeysPerSecond: 0.001, burst: 1 } : {}),
+      },
       driverOptions: { allowBatchedHttpRequests: true, allowBatchedQueries: true },
     });
   });
@@ -229,6 +232,21 @@ function tests(platform: Platform, driver: DriverName) {
         path: ['createOrder'],
         extensions: { code: 'key_reused', title: 'Idempotency-Key is already used' },
       });
+    });
+
+    it('are limited in their scope, and retries are not', async () => {
+      const variables = { input: { item: 'tea' } };
+      const headers = { 'x-user': 'limited' };
+      const first = await shop.mutate(BRIEF, { key: 'limited-1', variables, headers });
+      const second = await shop.mutate(BRIEF, { key: 'limited-2', variables, headers });
+      expect(second).toMatchObject({
+        status: 200,
+        errors: refused('rate_limited', { limit: 'newKeysPerSecond', retryAfter: 59 }),
+      });
+      expect(await shop.records('limited-2')).toEqual({});
+      const retry = await shop.mutate(BRIEF, { key: 'limited-1', variables, headers });
+      expect(retry.data).toEqual(first.data);
+      expect(shop.desk.runs).toBe(1);
     });
 
     it('are those of their scope', async () => {

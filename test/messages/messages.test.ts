@@ -31,7 +31,8 @@ class Renaming implements RpcExceptionFilter<RpcException> {
 describe('A message', () => {
   let app: InboxApp;
   beforeAll(async () => {
-    app = await startInbox();
+    // Limits do not hold for messages, so no test of this file notices them.
+    app = await startInbox({ limits: { newKeysPerSecond: 0.001, burst: 1, storedKeys: 1 } });
   });
   beforeEach(() => {
     app.work.reset();
@@ -59,6 +60,13 @@ describe('A message', () => {
     payload: { amount: 1 },
     attempt,
     createdAt: '2026-01-01T00:00:00.000Z',
+  });
+
+  it('is never refused by a limit', async () => {
+    for (const id of ['limit-1', 'limit-2', 'limit-3']) {
+      await app.nats.deliver('order', {}, { 'Nats-Msg-Id': id });
+    }
+    expect(app.work.calls.order).toBe(3);
   });
 
   describe('is named', () => {

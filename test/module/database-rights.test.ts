@@ -1,11 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { IdempotencyConfigurationError } from 'nestjs-atomic-idempotency';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { send } from '../support/http.js';
-import { startIdempotentApp } from '../support/idempotent-app.js';
-import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
-import { bootFailure } from './boot-failure.js';
+import { bootFailure, type Boot } from './boot-failure.js';
 
 const TABLES = [
   'idempotency_keys',
@@ -13,6 +10,8 @@ const TABLES = [
   'idempotency_outbox',
   'idempotency_processes',
 ];
+
+const routes = new PolicyRoutes({ orders: {} });
 
 let database: TestDatabase;
 let role: string;
@@ -34,7 +33,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** All that the README says a role needs, in the schema where the migrations made the tables. */
+/** More than any one process needs. */
 async function grantAll(): Promise<void> {
   for (const table of TABLES) {
     await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO ${role}`);
@@ -45,30 +44,53 @@ async function grantAll(): Promise<void> {
 }
 
 describe('Missing database rights', () => {
-  async function refuses(...words: string[]): Promise<void> {
-    const error = await bootFailure({ database, dataSource: { url } });
+  async function refuses(boot: Partial<Boot>, ...words: string[]): Promise<void> {
+    const error = await bootFailure({ database, dataSource: { url }, ...boot });
     expect(error).toBeInstanceOf(IdempotencyConfigurationError);
     for (const word of words) expect(error.message).toContain(word);
   }
 
+  const worker: Partial<Boot> = {};
+  const api = { idempotency: { maintenance: false }, controllers: [routes.controller] };
+  const page = {
+    idempotency: {
+      maintenance: false,
+      operatorPage: { path: 'operator', access: () => undefined },
+    },
+  };
+  const reader = { idempotency: { readOnly: true } };
+
   it.each([
-    ['SELECT', 'idempotency_keys'],
-    ['INSERT', 'idempotency_keys'],
-    ['UPDATE', 'idempotency_phases'],
-    ['DELETE', 'idempotency_outbox'],
-    ['INSERT', 'idempotency_audit'],
-    ['UPDATE', 'idempotency_jobs'],
-    ['DELETE', 'idempotency_processes'],
-  ])('stop the boot with what to do: %s on %s', async (right, table) => {
+    ['SELECT', 'idempotency_keys', 'the sweeper needs', worker],
+    ['INSERT', 'idempotency_keys', 'requests with a key need', api],
+    ['UPDATE', 'idempotency_phases', 'the completer needs', worker],
+    ['DELETE', 'idempotency_phases', 'the reaper needs', worker],
+    ['DELETE', 'idempotency_outbox', 'the outbox job needs', worker],
+    ['INSERT', 'idempotency_outbox', 'requests with a key need', api],
+    ['INSERT', 'idempotency_audit', 'the reconciler needs', worker],
+    ['INSERT', 'idempotency_audit', 'the operator page needs', page],
+    ['UPDATE', 'idempotency_jobs', 'the sweeper needs', worker],
+    ['DELETE', 'idempotency_processes', 'every process needs to report itself', api],
+    ['SELECT', 'idempotency_outbox', 'an operator who reads needs', reader],
+  ])('stop the boot with what to do: %s on %s, which %s', async (right, table, who, boot) => {
     await grantAll();
     await database.query(`REVOKE ${right} ON ${table} FROM ${role}`);
-    await refuses(`no right to ${right} on the table "${table}"`, `GRANT SELECT, INSERT`, role);
+    await refuses(
+      boot,
+      `the role ${role} has no right to ${right} on the table "${table}", which ${who}`,
+      `GRANT ${right} ON "${table}" TO ${role};`,
+      'idempotencyGrants()',
+    );
+  });
+
+  it('are all named at once', async () => {
+    await refuses(api, 'on the table "idempotency_keys"', 'on the table "idempotency_processes"');
   });
 
   it('stop the boot with what to do: the sequence of the outbox', async () => {
     await grantAll();
     await database.query(`REVOKE ALL ON SEQUENCE idempotency_outbox_position_seq FROM ${role}`);
-    await refuses('GRANT USAGE ON SEQUENCE', 'idempotency_outbox_position_seq', role);
+    await refuses(api, 'GRANT USAGE ON SEQUENCE', 'idempotency_outbox_position_seq', role);
   });
 
   it('stop the boot with what to do: usage of the schema', async () => {
@@ -82,20 +104,23 @@ describe('Missing database rights', () => {
   it('stop the boot with what to do: read-only transactions', async () => {
     await grantAll();
     await database.query(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
-    await refuses('are read-only', `ALTER ROLE ${role} SET default_transaction_read_only = off`);
+    await refuses(
+      api,
+      'are read-only',
+      `ALTER ROLE ${role} SET default_transaction_read_only = off`,
+    );
   });
 });
 
-forEachPlatform('The documented database rights', (platform) => {
-  it('are enough', async () => {
-    await grantAll();
-    const routes = new PolicyRoutes({ orders: {} });
-    const app = await startIdempotentApp(platform, {
+describe('A process that only reads', () => {
+  it('does not start with jobs or with routes that reserve keys', async () => {
+    const jobs = await bootFailure({ database, idempotency: { readOnly: true, maintenance: {} } });
+    expect(jobs.message).toContain('readOnly: true, and maintenance asks for jobs');
+    const serving = await bootFailure({
       database,
-      dataSource: { url },
+      idempotency: { readOnly: true },
       controllers: [routes.controller],
     });
-    expect((await send(`${app.url}/orders`, { key: 'k' })).status).toBe(201);
-    await app.close();
+    expect(serving.message).toMatch(/readOnly: PolicyController\.\w+ has @Idempotent\(\)/);
   });
 });

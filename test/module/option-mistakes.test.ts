@@ -71,6 +71,11 @@ describe('Wrong options', () => {
     await refuses({ replayCache: { maxBytes: -1 } }, 'replayCache.maxBytes is -1', 'Use a whole');
   });
 
+  it('stop the boot: limits and a circuitBreaker that cannot be meant', async () => {
+    await refuses({ limits: { newKeysPerSecond: -1 } }, 'limits.newKeysPerSecond is -1', 'above 0');
+    await refuses({ circuitBreaker: { failures: 0 } }, 'circuitBreaker.failures is 0', 'from 1');
+  });
+
   it('stop the boot: preparedStatements that is not a boolean', async () => {
     await refuses({ preparedStatements: 'no' }, "preparedStatements is 'no'", 'Use true or false');
   });

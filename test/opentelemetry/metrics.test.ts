@@ -28,7 +28,11 @@ forEachPlatform('Metrics', (platform) => {
     });
     app = await startObservedApp(
       platform,
-      { describeScope: (scope) => `customer ${scope.length}` },
+      {
+        describeScope: (scope) => `customer ${scope.length}`,
+        circuitBreaker: { failures: 2, after: 0 },
+        limits: (scope) => (scope === 'limited' ? { newKeysPerSecond: 0.001, burst: 1 } : {}),
+      },
       [telemetry],
     );
   });
@@ -222,11 +226,25 @@ forEachPlatform('Metrics', (platform) => {
     app.mails.fails = false;
   });
 
+  it('counts what limits refused, by limit', async () => {
+    await post(app, 'orders', key, {}, 'limited');
+    const limit = { ...ROUTE, 'idempotency.limit': 'newKeysPerSecond' };
+    const another = () => post(app, 'orders', `${key}-another`, {}, 'limited');
+    expect(
+      await growth('idempotency.limits.refusals', limit, async () => {
+        expect(await growth(...decisions('refused', 'rate_limited'), another)).toBe(1);
+      }),
+    ).toBe(1);
+  });
+
   it('counts what the store refused, and measures jobs that fail', async () => {
     await app.proxy.refuse();
     try {
       expect(
-        await growth('idempotency.store.errors', {}, () => post(app, 'orders', key)),
+        await growth('idempotency.store.errors', {}, async () => {
+          const opened = () => post(app, 'orders', key);
+          expect(await growth('idempotency.breaker.openings', {}, opened)).toBe(1);
+        }),
       ).toBeGreaterThan(0);
       const failed = { 'idempotency.job': 'reaper', 'error.type': 'failed' };
       expect(
@@ -237,6 +255,8 @@ forEachPlatform('Metrics', (platform) => {
     } finally {
       await app.proxy.accept();
     }
+    const closed = () => post(app, 'orders', key);
+    expect(await growth('idempotency.breaker.open.duration', {}, closed)).toBe(1);
   });
 
   it('shows the scopes with the most duplicates, as describeScope names them', async () => {

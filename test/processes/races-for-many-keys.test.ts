@@ -4,7 +4,7 @@ import { forEachPlatform } from '../support/platforms.js';
 import type { ServerProcess } from '../support/server-process.js';
 import { createOrdersDatabase, executions, order, startOrders } from './orders.js';
 
-const KEYS = 500;
+const KEYS = 200;
 const DUPLICATES = 4;
 /** Keys under way at a time. All at once would measure the listen queue of the system. */
 const AT_ONCE = 50;
@@ -24,7 +24,7 @@ forEachPlatform('Races for many keys', (platform) => {
   afterAll(() => database.drop());
 
   it(
-    'run each of 500 keys once, with 4 requests per key over two processes',
+    'run each of 200 keys once, with 4 requests per key over two processes',
     async () => {
       const keys = Array.from({ length: KEYS }, (_, i) => `key-${i}`);
       const bodies: string[] = [];

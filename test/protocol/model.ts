@@ -26,8 +26,16 @@ export type ModelAttempt = Generator<string, Told, void>;
  * is a coroutine, and a crash is one that is not continued.
  */
 export class Model {
-  readonly provider = new Provider();
   readonly keys = new Map<string, Key>();
+
+  constructor(readonly provider = new Provider()) {}
+
+  /** The same state, to try something else with. Attempts that are under way stay behind. */
+  copy(): Model {
+    const copy = new Model(this.provider.copy());
+    for (const [name, key] of this.keys) copy.keys.set(name, { ...key });
+    return copy;
+  }
 
   /** What a request is told at once, or the attempt that it begins. */
   request({ name, policy }: NamedKey, circumstances: Circumstances): Told | ModelAttempt {

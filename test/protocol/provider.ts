@@ -33,6 +33,19 @@ export class Provider {
   private readonly remembered = new Map<string, Entry>();
   private onTheWay: string[] = [];
 
+  copy(): Provider {
+    const copy = new Provider();
+    copy.ledger.push(...this.ledger);
+    for (const [key, entry] of this.remembered) copy.remembered.set(key, entry);
+    copy.onTheWay = [...this.onTheWay];
+    return copy;
+  }
+
+  /** Two providers with the same text behave the same from here on. */
+  toString(): string {
+    return JSON.stringify([this.ledger, [...this.remembered.keys()], this.onTheWay]);
+  }
+
   charge(idempotencyKey: string, behaviour: Behaviour): Reply {
     switch (behaviour) {
       case 'refuses_connection':

@@ -12,7 +12,15 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 // Below node_modules, so that git, Jest, the compiler and the linter leave it alone
 // while imports of installed packages still resolve.
 const BUILDS = join(ROOT, 'node_modules', '.cache', 'nestjs-atomic-idempotency');
-const SOURCES = ['lib', 'migrations', 'sample-app', 'test/servers', 'test/support'];
+const SOURCES = [
+  'lib',
+  'migrations',
+  'sample-app',
+  'test/protocol',
+  'test/servers',
+  'test/soak',
+  'test/support',
+];
 
 /**
  * @param {string} run the name of the test run, beginning with its process id

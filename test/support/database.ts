@@ -8,6 +8,7 @@ export interface Queryable {
 
 export interface TestDatabase extends Queryable {
   name: string;
+  /** For the application under test: through the proxy of `DATABASE_PROXY_URL`, if there is one. */
   url: string;
   /** For `TypeOrmModule.forRoot({ ...database.dataSourceOptions, autoLoadEntities: true })`. */
   dataSourceOptions: { type: 'postgres'; url: string };
@@ -31,8 +32,10 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   const copy = process.env.TEST_DATABASE_COPY ?? '';
   await onServers(`CREATE DATABASE ${name} TEMPLATE ${template} ${copy}`);
 
-  const url = databaseUrl(name);
-  const pool = new Pool({ connectionString: url, max: 5, allowExitOnIdle: true });
+  // The test's own sessions and locks are on the server itself.
+  const direct = databaseUrl(name, setting('TEST_SERVER_URL'));
+  const url = databaseUrl(name, process.env.DATABASE_PROXY_URL ?? direct);
+  const pool = new Pool({ connectionString: direct, max: 5, allowExitOnIdle: true });
   // Tests cut connections and restart servers; without a listener, an idle
   // connection that notices would end the whole worker.
   pool.on('error', () => undefined);
@@ -60,8 +63,8 @@ async function onServers(statement: string): Promise<void> {
   await Promise.all(servers.map((server) => run(server, statement)));
 }
 
-function databaseUrl(name: string): string {
-  const url = new URL(setting('TEST_SERVER_URL'));
+function databaseUrl(name: string, server: string): string {
+  const url = new URL(server);
   url.pathname = `/${name}`;
   return url.href;
 }

@@ -57,8 +57,8 @@ interface Rule {
 export class PostgresProxy {
   /** Every statement that clients have sent, in order, whether or not it was let through. */
   readonly statements: SentStatement[] = [];
-  /** How often a client has sent statements and then waited for the reply. */
-  trips = 0;
+  /** The same, by the round trips in which they were sent. */
+  readonly trips: SentStatement[][] = [];
   /** Where applications connect instead of the server. */
   url = '';
 
@@ -68,7 +68,7 @@ export class PostgresProxy {
   private server: Server | undefined;
   private port = 0;
 
-  constructor(private readonly target: URL) {}
+  constructor(private target: URL) {}
 
   /** Connections are accepted, now or again. */
   async accept(): Promise<void> {
@@ -92,6 +92,17 @@ export class PostgresProxy {
     server?.close();
     this.cut();
     await closed;
+  }
+
+  /** The address leads to another server from now on, as after a failover; open connections break. */
+  leadTo(url: string): void {
+    this.target = new URL(url);
+    this.cut();
+  }
+
+  /** Breaks the connections on which the server has a statement to answer. */
+  cutBusy(): void {
+    for (const link of this.links) if (link.busy) link.cut();
   }
 
   /** Breaks all open connections. */
@@ -161,7 +172,7 @@ export class PostgresProxy {
   private link(client: Socket): void {
     const { hostname, port } = this.target;
     const link = new Link(client, connect(Number(port || 5432), hostname), (statements) => {
-      if (statements.length > 0) this.trips += 1;
+      if (statements.length > 0) this.trips.push(statements);
       this.statements.push(...statements);
       for (const { sql } of statements) {
         const rule = this.take(sql);
@@ -211,6 +222,10 @@ class Link {
   loseClient(): void {
     this.clientLost = true;
     this.client.resetAndDestroy();
+  }
+
+  get busy(): boolean {
+    return this.pending.length > 0;
   }
 
   cut(): void {

@@ -129,6 +129,8 @@ const REASONS: Record<string, string> = {
   lapsed: 'Their attempt died a moment ago.',
   not_in_doubt: 'No foreign call is in doubt any more.',
   not_found: 'They are gone.',
+  held: 'They are held.',
+  not_held: 'Nobody holds them.',
 };
 
 /** A key and how it was seen. */

@@ -14,6 +14,8 @@ const ACTIONS = [
   ['resolve', 'Say what became of them'],
   ['expire', 'Expire them now (expire)'],
   ['evict', 'Remove them (evict)'],
+  ['hold', 'Keep them, whatever their retention (hold)'],
+  ['release_hold', 'Let their retention count again (release the hold)'],
 ] as const;
 
 /** Under a list of keys: the same for all that match it. */

@@ -71,6 +71,10 @@ export class Decider {
         return this.operator.expire(id, by);
       case 'evict':
         return this.operator.evict(id, by);
+      case 'hold':
+        return this.operator.hold(id, by);
+      case 'release_hold':
+        return this.operator.releaseHold(id, by);
     }
   }
 }

@@ -6,6 +6,7 @@ import {
   reasonFields,
   type Typed,
 } from './decision-fields.view.js';
+import { SIMPLE_ACTIONS, type SimpleAction } from './decision.js';
 import { html, visible, type Html, type HtmlValue } from './html.js';
 import type { Links } from './links.js';
 import type { Visitor } from './page-access.js';
@@ -24,7 +25,7 @@ export function decisionForms(
   const shown = { key, links, typed };
   const forms = [
     ...resolutionForms(shown, visitor),
-    ...(['retry', 'expire', 'evict'] as const).map((name) => {
+    ...SIMPLE_ACTIONS.map((name) => {
       const { possible } = predict(key, { action: name }, undefined);
       return possible && visitor.may(name) && section(shown, name, undefined, SIMPLE[name], '');
     }),
@@ -40,7 +41,7 @@ function whyNothing(key: KeyReport, { may }: Visitor, namesPeople: boolean): str
   if (!namesPeople) {
     return 'This page is read-only: it has guards, but no operatorPage.access that says who decides, and the audit needs a name.';
   }
-  if (!may('resolve') && !may('retry') && !may('expire') && !may('evict')) {
+  if (!may('resolve') && !SIMPLE_ACTIONS.some((action) => may(action))) {
     return 'You may read this, but not change it.';
   }
   return key.status === 'in_progress'
@@ -76,10 +77,12 @@ function resolutionForms(shown: ShownForms, visitor: Visitor): (Html | false)[] 
   });
 }
 
-const SIMPLE = {
+const SIMPLE: Record<SimpleAction, string> = {
   retry: 'Let the jobs try again',
   expire: 'Expire it now (expire)',
   evict: 'Remove it, so that its next use is a new operation (evict)',
+  hold: 'Keep it, whatever its retention (hold)',
+  release_hold: 'Let its retention count again (release the hold)',
 };
 
 function section(

@@ -9,7 +9,12 @@ import type { Fields } from './page-request.js';
 export type Decision =
   | { action: 'resolve'; of: 'phase'; resolution: Resolution }
   | { action: 'resolve'; of: 'key'; resolution: KeyResolution }
-  | { action: 'retry' | 'expire' | 'evict' };
+  | { action: SimpleAction };
+
+/** A decision that needs nothing but a reason. */
+export const SIMPLE_ACTIONS = ['retry', 'expire', 'evict', 'hold', 'release_hold'] as const;
+
+export type SimpleAction = (typeof SIMPLE_ACTIONS)[number];
 
 /** A decision with its reason, for the audit. */
 export interface ReasonedDecision {
@@ -57,6 +62,8 @@ function decisionIn(form: Fields): Decision {
     case 'retry':
     case 'expire':
     case 'evict':
+    case 'hold':
+    case 'release_hold':
       return { action };
     case 'resolve':
       return resolutionIn(form);

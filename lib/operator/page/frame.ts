@@ -13,6 +13,8 @@ const DONE: Record<string, string> = {
   retry: 'The jobs try again.',
   expire: 'The key has expired.',
   evict: 'The key was removed.',
+  hold: 'The key is held.',
+  release_hold: 'The key is not held any more.',
   requeue: 'The messages were requeued.',
 };
 

@@ -12,6 +12,7 @@ export const FILTER_FIELDS = [
   'effect',
   'id',
   'route',
+  'held',
   'older',
   'younger',
 ] as const;
@@ -29,7 +30,7 @@ export function filterIn(fields: Fields): FilterTexts {
 
 /** Throws a fault that names the invalid field. */
 export function queryFrom(filter: FilterTexts): KeyQuery {
-  const { status, scope, key, effect, id, route, older, younger } = filter;
+  const { status, scope, key, effect, id, route, held, older, younger } = filter;
   const query: KeyQuery = {
     ...(status !== undefined && { status: status as KeyStatus }),
     ...(scope !== undefined && { scope }),
@@ -37,6 +38,7 @@ export function queryFrom(filter: FilterTexts): KeyQuery {
     ...(effect !== undefined && { effectKey: effect }),
     ...(id !== undefined && { id }),
     ...(route !== undefined && { route: withoutMethod(route) }),
+    ...(held !== undefined && { held: held === 'yes' }),
     ...(older !== undefined && { olderThan: older }),
     ...(younger !== undefined && { youngerThan: younger }),
   };
@@ -49,10 +51,10 @@ export function queryFrom(filter: FilterTexts): KeyQuery {
 }
 
 /** Unknown keys have their own index; a search that names a key has a better one. */
-export function isOfUnknown({ status, effectKey, id, scope, key }: KeyQuery): boolean {
+export function isOfUnknown({ status, effectKey, id, scope, key, held }: KeyQuery): boolean {
   const named =
     effectKey !== undefined || id !== undefined || (scope !== undefined && key !== undefined);
-  return status === 'unknown' && !named;
+  return status === 'unknown' && held === undefined && !named;
 }
 
 /** People copy "POST /rides" from the page. */

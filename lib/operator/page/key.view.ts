@@ -3,7 +3,7 @@ import { auditView } from './audit.view.js';
 import { number, time } from './format.js';
 import { html, visible, type Html } from './html.js';
 import type { Links } from './links.js';
-import { copyable, none, phasePill, routeOf, scopeOf, statusPill } from './pieces.js';
+import { copyable, none, phasePill, pill, routeOf, scopeOf, statusPill } from './pieces.js';
 import type { ShownValues } from './shown-values.js';
 
 export interface ShownKey {
@@ -18,7 +18,9 @@ export function keyView(shown: ShownKey, links: Links, values: ShownValues): Htm
   const { key } = shown;
   return html`<div class="head">
       <h1><code>${visible(key.key)}</code></h1>
-      <div id="status" data-live>${statusPill(key.status)}</div>
+      <div id="status" data-live>
+        ${statusPill(key.status)}${key.heldAt !== null && html` ${pill('held')}`}
+      </div>
     </div>
     <div class="two">
       <section class="card">
@@ -103,6 +105,11 @@ function facts(key: KeyReport): Html {
     <dd>${time(key.completedAt)}</dd>
     <dt>Kept until</dt>
     <dd>${key.expiresAt === null ? 'no limit' : time(key.expiresAt)}</dd>
+    ${
+      key.heldAt !== null &&
+      html`<dt>Held since</dt>
+        <dd>${time(key.heldAt)} <small>kept until it is released</small></dd>`
+    }
     <dt>Stored answer</dt>
     <dd>
       ${answer ? `${answer.status}, ${number(answer.bytes)} bytes (for its client only)` : none()}

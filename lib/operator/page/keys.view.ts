@@ -5,7 +5,7 @@ import { html, visible, type Html } from './html.js';
 import type { FilterTexts } from './key-filter.js';
 import type { KeyList } from './key-lists.js';
 import type { Links } from './links.js';
-import { keyLink, note, routeOf, scopeOf, statusPill } from './pieces.js';
+import { keyLink, note, pill, routeOf, scopeOf, statusPill } from './pieces.js';
 import { table } from './table.view.js';
 import { UNKNOWN_ORDER, unknownTable } from './unknown-table.view.js';
 import { bulkForm } from './bulk.view.js';
@@ -61,6 +61,13 @@ function filterForm(filter: FilterTexts, links: Links): Html {
     ${field('id', 'Id')} ${field('route', 'Route', '/rides/:id/tips')}
     ${field('older', 'Older than', '30m, 12h, 7d')}
     ${field('younger', 'Younger than', '30m, 12h, 7d')}
+    <div class="field">
+      <label for="f-held">Held</label
+      ><select id="f-held" name="held">
+        <option value="">any</option>
+        ${['yes', 'no'].map((held) => html`<option value="${held}" ${held === filter.held ? html` selected` : ''}>${held}</option>`)}
+      </select>
+    </div>
     <div class="row">
       <button>Search</button><a class="button plain" href="${links.to('keys')}">Clear</a>
     </div>
@@ -103,6 +110,6 @@ function keysTable({ keys }: KeyList, links: Links): Html {
   );
 }
 
-function statusOf({ status, lastErrorCode }: KeySummary): Html {
-  return html`${statusPill(status)}${lastErrorCode !== null && html` <span class="sub">${visible(lastErrorCode)}</span>`}`;
+function statusOf({ status, heldAt, lastErrorCode }: KeySummary): Html {
+  return html`${statusPill(status)}${heldAt !== null && html` ${pill('held')}`}${lastErrorCode !== null && html` <span class="sub">${visible(lastErrorCode)}</span>`}`;
 }

@@ -57,6 +57,19 @@ export class PageAccess {
   }
 }
 
+/** The page of a process that only reads: whoever may open it may read. */
+export function onlyShown(options: OperatorPageOptions): OperatorPageOptions {
+  const { access } = options;
+  if (!access) return options;
+  return {
+    ...options,
+    async access(request, intent) {
+      const given = await access(request, intent);
+      return given && faultOf(given) === undefined ? { ...given, may: 'read' } : given;
+    },
+  };
+}
+
 /** Values are not shown: somebody who returns a whole user by mistake would find it in the logs. */
 function faultOf(given: unknown): string | undefined {
   if (typeof given !== 'object') return `a value of type ${typeof given}`;

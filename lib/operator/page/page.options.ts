@@ -5,7 +5,15 @@ import { IdempotencyConfigurationError } from '../../policy/configuration-error.
 import { refuseUnknownNames, type Names } from '../../policy/unknown-names.js';
 
 /** What can be done on the page. */
-export const OPERATOR_ACTIONS = ['resolve', 'retry', 'expire', 'evict', 'requeue'] as const;
+export const OPERATOR_ACTIONS = [
+  'resolve',
+  'retry',
+  'expire',
+  'evict',
+  'hold',
+  'release_hold',
+  'requeue',
+] as const;
 
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number];
 

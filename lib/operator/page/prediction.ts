@@ -34,6 +34,8 @@ export function predict(
   decision: Decision,
   phase: PhaseTarget | undefined,
 ): Prediction {
+  if (decision.action === 'hold') return hold(key);
+  if (decision.action === 'release_hold') return releaseHold(key);
   if (key.status === 'in_progress') {
     return impossible(
       'An attempt runs this key now, or died a moment ago. Wait until it has ended.',
@@ -161,7 +163,35 @@ function retry(key: KeySummary): Prediction {
   };
 }
 
+function hold({ heldAt, status }: KeySummary): Prediction {
+  if (heldAt !== null) return impossible('The key is held already.');
+  return {
+    possible: true,
+    after: status,
+    next: [
+      'The key is kept, whatever its retention: nothing removes or closes it until it is released.',
+    ],
+    warnings: [],
+  };
+}
+
+function releaseHold({ heldAt, status, expiresAt }: KeySummary): Prediction {
+  if (heldAt === null) return impossible('Nobody holds the key.');
+  const past = expiresAt !== null && expiresAt.getTime() <= Date.now();
+  return {
+    possible: true,
+    after: status,
+    next: ['The retention of the key counts again.'],
+    warnings: past
+      ? ['The key is past its retention: it goes with the next round of the reaper.']
+      : [],
+  };
+}
+
+const HELD = 'The key is held. Release the hold first, if it may go.';
+
 function expire(key: KeySummary): Prediction {
+  if (key.heldAt !== null) return impossible(HELD);
   if (key.status === 'expired' || wasClosed(key)) {
     return impossible('The key has already expired.');
   }
@@ -188,6 +218,7 @@ function expire(key: KeySummary): Prediction {
 }
 
 function evict(key: KeySummary): Prediction {
+  if (key.heldAt !== null) return impossible(HELD);
   if (key.status === 'unknown') return impossible('The outcome is unknown. Resolve it first.');
   if (!isFinished(key) && key.status !== 'expired') {
     return impossible(

@@ -1,5 +1,5 @@
 import type { KeyReport } from '../key-report.js';
-import { DECISION_FIELDS, type ReasonedDecision } from './decision.js';
+import { DECISION_FIELDS, type ReasonedDecision, type SimpleAction } from './decision.js';
 import { html, visible, type Html } from './html.js';
 import type { Links } from './links.js';
 import type { Fields } from './page-request.js';
@@ -108,11 +108,26 @@ const OUTCOMES: Record<string, string> = {
 function titleOf({ decision }: ReasonedDecision): string {
   return decision.action === 'resolve'
     ? `Resolve: ${OUTCOMES[decision.resolution.outcome]}`
-    : { retry: 'Try again', expire: 'Expire', evict: 'Evict' }[decision.action];
+    : TITLES[decision.action];
 }
 
+const TITLES: Record<SimpleAction, string> = {
+  retry: 'Try again',
+  expire: 'Expire',
+  evict: 'Evict',
+  hold: 'Hold',
+  release_hold: 'Release the hold',
+};
+
 function verbOf({ decision }: ReasonedDecision): string {
-  return { resolve: 'Resolve it', retry: 'Try again', expire: 'Expire it', evict: 'Remove it' }[
-    decision.action
-  ];
+  return VERBS[decision.action];
 }
+
+const VERBS: Record<SimpleAction | 'resolve', string> = {
+  resolve: 'Resolve it',
+  retry: 'Try again',
+  expire: 'Expire it',
+  evict: 'Remove it',
+  hold: 'Hold it',
+  release_hold: 'Release it',
+};

@@ -2,6 +2,7 @@ import type { Maintenance } from '../../background/maintenance.js';
 import type { ProcessReports } from '../../background/process-reports.js';
 import { NoReplayCache } from '../../keys/replay-cache.js';
 import { IdempotencyOperator, type KeyResolution } from '../../operator/idempotency-operator.js';
+import type { ExportQueries } from '../../operator/export-queries.js';
 import type { OperatorQueries } from '../../operator/operator-queries.js';
 import type { By, Change } from '../../resolution/operator-result.js';
 import type { ResolutionQueries } from '../../resolution/resolution-queries.js';
@@ -10,7 +11,7 @@ import type { Resolution } from '../../resolution/resolved-phase.js';
 
 /** A decision that the code under test has made. */
 export interface FakeDecision {
-  action: 'resolve' | 'resolveKey' | 'retry' | 'evict' | 'expire';
+  action: 'resolve' | 'resolveKey' | 'retry' | 'evict' | 'expire' | 'hold' | 'releaseHold';
   /** The effect key for `resolve`, the id of the key for the others. */
   about: string;
   resolution?: Resolution | KeyResolution;
@@ -38,6 +39,7 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
         find: async () => ({ keys: [], next: undefined }),
         inspect: async () => undefined,
       } as unknown as OperatorQueries,
+      { async *pages() {} } as unknown as ExportQueries,
       { wake: () => undefined } as unknown as Maintenance,
       new NoReplayCache(),
       { jobs: async () => [] } as unknown as ProcessReports,
@@ -65,6 +67,14 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
 
   override expire(id: string, by: By): Promise<Change> {
     return this.note({ action: 'expire', about: id, by }, super.expire(id, by));
+  }
+
+  override hold(id: string, by: By): Promise<Change> {
+    return this.note({ action: 'hold', about: id, by }, super.hold(id, by));
+  }
+
+  override releaseHold(id: string, by: By): Promise<Change> {
+    return this.note({ action: 'releaseHold', about: id, by }, super.releaseHold(id, by));
   }
 
   private async note(decision: FakeDecision, real: Promise<Change>): Promise<Change> {

@@ -19,13 +19,15 @@ const EXPECTED = [
 
 /**
  * @param {string} folder
+ * @param {{ built: boolean }} options built: dist is up to date, and `prepack` need not run
  * @returns {Promise<Tarball>}
  */
-export async function pack(folder) {
+export async function pack(folder, { built }) {
   const printed = await run('npm', [
     'pack',
     '--json',
     '--foreground-scripts=false',
+    `--ignore-scripts=${built}`,
     `--pack-destination=${folder}`,
   ]);
   const [{ filename, files }] = JSON.parse(printed);

@@ -54,11 +54,13 @@ export interface components {
              * @description For programs.
              * @enum {string}
              */
-            code: "key_missing" | "key_invalid" | "body_invalid" | "key_reused" | "in_progress" | "outcome_unknown" | "given_up" | "unfinished" | "expired" | "response_unavailable" | "scope_missing" | "store_unavailable" | "lease_lost";
+            code: "key_missing" | "key_invalid" | "body_invalid" | "key_reused" | "in_progress" | "outcome_unknown" | "given_up" | "unfinished" | "expired" | "response_unavailable" | "scope_missing" | "rate_limited" | "store_unavailable" | "lease_lost";
             /** @description The same request may be sent again, under the same key. */
             retryable: boolean;
             /** @description Of response_unavailable: the status that the operation ended with. */
             original_status?: number;
+            /** @description Of rate_limited: the limit that was met. */
+            limit?: string;
         };
         NewOrder: {
             sku: string;

@@ -44,9 +44,29 @@ export async function load(url, context, nextLoad) {
   if (!href.endsWith('.ts') || !href.startsWith(ROOT) || isInstalled(href)) {
     return nextLoad(url, context);
   }
-  const file = fileURLToPath(href);
-  const { code } = await transform(await readFile(file, 'utf8'), { ...swcOptions, filename: file });
-  return { format: 'module', source: code, shortCircuit: true };
+  return { format: 'module', source: await compiled(fileURLToPath(href)), shortCircuit: true };
+}
+
+/**
+ * What the test files of a worker have in common is compiled once, though it is loaded for
+ * each of them.
+ *
+ * @type {Map<string, Promise<string>>}
+ */
+const sources = new Map();
+
+/** @param {string} file */
+function compiled(file) {
+  const known = sources.get(file) ?? compile(file);
+  sources.set(file, known);
+  return known;
+}
+
+/** @param {string} file */
+async function compile(file) {
+  const source = await readFile(file, 'utf8');
+  const { code } = await transform(source, { ...swcOptions, filename: file });
+  return code;
 }
 
 /** @param {string} url */

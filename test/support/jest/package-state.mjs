@@ -13,7 +13,8 @@ export async function forgetDecoratedClasses() {
 /** All that `TypeOrmModule.forFeature()` was given is given to every data source with `autoLoadEntities`. */
 async function forgetEntities() {
   const index = require.resolve('@nestjs/typeorm');
-  const file = index.replace(/index\.js$/, 'entities-metadata.storage.js');
+  // In version 11 the entry is beside `dist`.
+  const file = index.replace(/(dist[/\\])?index\.js$/, 'dist/entities-metadata.storage.js');
   const { EntitiesMetadataStorage } = await import(pathToFileURL(file).href);
   EntitiesMetadataStorage.storage.clear();
 }

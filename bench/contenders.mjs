@@ -7,6 +7,7 @@
  * @property {string} file in contenders/
  * @property {import('./setup/places.mjs').Place} place whose packages it uses
  * @property {'postgres' | import('./setup/redis.mjs').RedisMode} [needs]
+ * @property {boolean} [encrypted] with the option `encryption`
  * @property {'rate' | 'counts'} [limits] which limits hold: those without a statement, or all of them
  * @property {'metrics' | 'traces'} [telemetry] what OpenTelemetry gets; with traces, metrics as well
  */
@@ -20,6 +21,7 @@ export const contenders = /** @type {const} */ ({
   eventless: { file: 'ours', place: 'eventless', needs: 'postgres' },
   metered: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'metrics' },
   traced: { file: 'ours', place: 'root', needs: 'postgres', telemetry: 'traces' },
+  encrypted: { file: 'ours', place: 'root', needs: 'postgres', encrypted: true },
   limited: { file: 'ours', place: 'root', needs: 'postgres', limits: 'rate' },
   counted: { file: 'ours', place: 'root', needs: 'postgres', limits: 'counts' },
   trips: { file: 'trips', place: 'root', needs: 'postgres' },

@@ -6,6 +6,7 @@
 // npm run bench -- --against=main    this code beside the code of another commit, over two minutes
 //                 … --only=fresh,replay   those measures alone, with more rounds
 // npm run bench -- --observed    what events, metrics and traces cost, over two minutes
+// npm run bench -- --encrypted   what the option `encryption` costs, over two minutes
 // npm run bench -- --limited     what limits cost, over two minutes
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 //
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     against: { type: 'string' },
     only: { type: 'string' },
     observed: { type: 'boolean', default: false },
+    encrypted: { type: 'boolean', default: false },
     limited: { type: 'boolean', default: false },
   },
 });
@@ -49,6 +51,9 @@ if (values.growth) {
 } else if (values.observed) {
   const { observed } = await import('./observed.mjs');
   await observed(only);
+} else if (values.encrypted) {
+  const { encrypted } = await import('./encrypted.mjs');
+  await encrypted(only);
 } else if (values.limited) {
   const { limited } = await import('./limited.mjs');
   await limited(only);

@@ -48,11 +48,11 @@ try {
   await client.query(PHASES);
   await client.query(MESSAGES, [ROWS]);
   const rows = [];
-  for (const [label, name] of [
+  for (const [label, name] of /** @type {const} */ ([
     ['a finished key with an answer of 150 bytes', 'idempotency_keys'],
     ['a finished foreign phase', 'idempotency_phases'],
     ['a message that waits', 'idempotency_outbox'],
-  ]) {
+  ])) {
     const {
       rows: [size],
     } = await client.query(SIZES, [name, ROWS]);

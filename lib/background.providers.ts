@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { resolvePolicy } from './policy/resolve-policy.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE } from './tokens.js';
+import { ColumnCiphers } from './encryption/column-cipher.js';
 import { RecordedPhases } from './keys/recorded-phases.js';
 import { KeyStore } from './keys/key-store.js';
 import { KeyTransitions } from './keys/key-transitions.js';
@@ -96,6 +97,7 @@ export const backgroundProviders: Provider[] = [
       OutboxHandlers,
       ResolutionStore,
       Reconcilers,
+      ColumnCiphers,
     ],
   },
 ];
@@ -118,6 +120,7 @@ function createMaintenance(
   outboxHandlers: OutboxHandlers,
   resolutions: ResolutionStore,
   reconcilers: Reconcilers,
+  ciphers: ColumnCiphers,
 ): Maintenance {
   const { maintenance: jobs, guard } = settings;
   const maintenance = new Maintenance(jobs);
@@ -133,7 +136,10 @@ function createMaintenance(
   maintenance.add('sweeper', sweeper);
 
   const { maxAttempts } = jobs.completer;
-  const tools = { keys, transitions, phases, recordedPhases, leases, waitingRequests, operations };
+  const tools = {
+    ...{ keys, transitions, phases, recordedPhases, leases, waitingRequests, operations },
+    ciphers,
+  };
   const runner = new OperationRunner(tools, policy, guard, maxAttempts);
   const wakeCompleter = () => maintenance.wake('completer');
   const completer = new Completer(

@@ -33,6 +33,8 @@ import { checkRetention } from './short-retention.js';
 import { DATA_SOURCE, OPERATOR_PAGE, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
+import { DataKeyStore } from './encryption/data-key-store.js';
+import { checkEncryption } from './encryption/encryption-check.js';
 import { KeyService } from './keys/key-service.js';
 import { checkRole, checkSchema } from './schema/schema-check.js';
 import { workOf } from './work-of-process.js';
@@ -55,6 +57,7 @@ import { Discovery } from './openapi/discovery.js';
 import { IdempotencyDiscoveryController } from './openapi/discovery.controller.js';
 import { checkDiscovery } from './openapi/discovery.options.js';
 import { operatorPageProviders } from './operator.providers.js';
+import { withholdErrorTexts } from './telemetry/error-line.js';
 import { describeScopesWith } from './telemetry/key-labels.js';
 
 @Module({})
@@ -71,6 +74,7 @@ export class IdempotencyModule
   private static readonly dataSources = new WeakSet<DataSource>();
 
   private forgetDescription: (() => void) | undefined;
+  private showErrorTexts: (() => void) | undefined;
   private guards: (ForeignCallGuard | StrayWriteGuard | TransactionWatch)[] = [];
 
   constructor(
@@ -94,6 +98,7 @@ export class IdempotencyModule
     private readonly maintenance: Maintenance,
     private readonly processes: ProcessReports,
     private readonly statusStreams: StatusStreams,
+    private readonly dataKeys: DataKeyStore,
   ) {
     super();
   }
@@ -126,6 +131,7 @@ export class IdempotencyModule
     this.database.open();
     const { settings } = this;
     await checkSchema(this.dataSource, this.database, this.schema, settings.readOnly);
+    await checkEncryption(this.dataKeys, settings.encryption);
     this.routes.explore();
     const work = workOf(settings, this.routes.anyEntry, this.page);
     await checkRole(this.database, work.purposes, work.separation);
@@ -142,6 +148,7 @@ export class IdempotencyModule
   onApplicationBootstrap(): void {
     // Last, so that an application that fails to start leaves nothing installed.
     this.forgetDescription = describeScopes(this.settings);
+    if (this.settings.encryption) this.showErrorTexts = withholdErrorTexts();
     this.maintenance.start();
     if (!this.settings.readOnly) this.processes.start();
   }
@@ -159,6 +166,7 @@ export class IdempotencyModule
   async onApplicationShutdown(): Promise<void> {
     for (const guard of this.guards) guard.uninstall();
     this.forgetDescription?.();
+    this.showErrorTexts?.();
     this.commitWatch.uninstall(this.dataSource);
     IdempotencyModule.dataSources.delete(this.dataSource);
     await this.database.close();

@@ -3,6 +3,7 @@ import type { Dialect } from './answers/dialect.js';
 import type { CoverageMode } from './coverage/idempotency-coverage.js';
 import type { MaintenanceOptions } from './background/maintenance.options.js';
 import type { OperatorPageOptions } from './operator/page/page.options.js';
+import type { EncryptionOptions } from './encryption/encryption.options.js';
 import type { OutboxOptions } from './outbox/outbox.options.js';
 import type { GuardMode } from './phases/usage-guard.js';
 import type { LimitsOption } from './limits/limits.options.js';
@@ -175,6 +176,15 @@ export interface IdempotencyModuleOptions extends Omit<IdempotencyPolicy, 'settl
    * @default false
    */
   rowLevelSecurity?: boolean;
+
+  /**
+   * Seals users' data in the tables: answers, kept requests, inputs, what phases
+   * and messages carry, audit details and error texts. Whoever reads the database
+   * or a backup then needs the master key too, and `IdempotencyOperator.erase()`
+   * can make one scope unreadable.
+   * @default none: values are stored as they are
+   */
+  encryption?: EncryptionOptions;
 }
 
 /** Options that must be known before the factory runs, so they stand beside `useFactory`. */

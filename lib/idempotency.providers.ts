@@ -1,6 +1,8 @@
 import type { Provider } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { backgroundProviders } from './background.providers.js';
+import { encryptionProviders } from './encryption.providers.js';
+import { ColumnCiphers } from './encryption/column-cipher.js';
 import { Maintenance } from './background/maintenance.js';
 import { CallRunner } from './calls/call-runner.js';
 import { Idempotency } from './calls/idempotency.js';
@@ -179,6 +181,7 @@ export const providers: Provider[] = [
       phases: RecordedPhases,
       leases: LeaseKeeper,
       room: WaitingRequests,
+      ciphers: ColumnCiphers,
       places: WaitingPlaces,
       { breaker }: Database,
       settings: IdempotencySettings,
@@ -191,6 +194,7 @@ export const providers: Provider[] = [
         phases,
         leases,
         room,
+        ciphers,
         places,
         breaker,
         settings.storeTimeout,
@@ -203,6 +207,7 @@ export const providers: Provider[] = [
       RecordedPhases,
       LeaseKeeper,
       WaitingRequests,
+      ColumnCiphers,
       WaitingPlaces,
       Database,
       IdempotencySettings,
@@ -255,6 +260,7 @@ export const providers: Provider[] = [
     },
     inject: [DATA_SOURCE, Database, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch],
   },
+  ...encryptionProviders,
   ...backgroundProviders,
   ...operatorProviders,
   ...openApiProviders,

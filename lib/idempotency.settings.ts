@@ -21,6 +21,7 @@ import {
   OPTION_NAMES,
   REPLAY_CACHE_NAMES,
 } from './option-names.js';
+import { resolveEncryption, type EncryptionSettings } from './encryption/encryption.settings.js';
 import { resolveLimitsOption, type ResolvedLimits } from './limits/resolve-limits.js';
 import { resolveOutbox, type OutboxSettings } from './outbox/outbox.settings.js';
 import { UsageGuard } from './phases/usage-guard.js';
@@ -58,6 +59,8 @@ export class IdempotencySettings {
   readonly outbox: OutboxSettings;
   readonly readOnly: boolean;
   readonly rowLevelSecurity: boolean;
+  /** Undefined: users' data is stored as it is. */
+  readonly encryption: EncryptionSettings | undefined;
   /** The part of the options that routes may override. */
   readonly policy: IdempotencyPolicy;
 
@@ -84,6 +87,7 @@ export class IdempotencySettings {
       foreignCalls = process.env.NODE_ENV === 'production' ? 'ignore' : 'warn',
       maintenance,
       outbox,
+      encryption,
       ...policy
     } = options ?? ({} as Partial<IdempotencyModuleOptions>);
     const misplaced = Object.keys(EXTRA_NAMES).filter((name) => name in policy);
@@ -194,6 +198,7 @@ export class IdempotencySettings {
     const { lease } = resolvePolicy(dialect, [policy], WHERE);
     this.maintenance = resolveMaintenance(WHERE, readOnly ? false : maintenance, lease);
     this.outbox = resolveOutbox(WHERE, outbox);
+    this.encryption = resolveEncryption(WHERE, encryption);
     checkLease(WHERE, 'lease', lease, this.storeTimeout);
     checkLease(WHERE, 'outbox.lease', this.outbox.lease, this.storeTimeout);
   }

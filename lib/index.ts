@@ -103,6 +103,12 @@ export {
 } from './outbox/outbox.js';
 export type { OutboxOptions } from './outbox/outbox.options.js';
 export { OutboxHandler, type OutboxHandlerMethod } from './outbox/outbox-handlers.js';
+export { IdempotencyDataKey } from './schema/idempotency-data-key.entity.js';
+export type { EncryptionOptions } from './encryption/encryption.options.js';
+export type { DataKeyContext, MasterKey, MasterKeyProvider } from './encryption/master-keys.js';
+export type { Erasure, EraseOptions } from './operator/erasure.js';
+export type { OpenKey, OpenMessage, OpenWork } from './operator/erasure-store.js';
+export type { ReencryptReport } from './operator/reencryption.js';
 export { OutboxMessage } from './schema/outbox-message.entity.js';
 export type { DeliveredMessage, OutboxTransport } from './outbox/outbox-transport.js';
 export { microserviceTransport, type MicroserviceClient } from './outbox/microservice-transport.js';

@@ -5,6 +5,14 @@ import { IdempotencySettings } from './idempotency.settings.js';
 import { ReplayCache } from './keys/replay-cache.js';
 import { renderProblem } from './answers/render-problem.js';
 import { unfinished } from './keys/refusal.js';
+import { ColumnCiphers } from './encryption/column-cipher.js';
+import { DataKeyRotation } from './encryption/data-key-rotation.js';
+import { DataKeyStore } from './encryption/data-key-store.js';
+import { DataKeys } from './encryption/data-keys.js';
+import { ErasureStore } from './operator/erasure-store.js';
+import { Erasures } from './operator/erasure.js';
+import { Reencryption } from './operator/reencryption.js';
+import { ReencryptionStore } from './operator/reencryption-store.js';
 import { AuditQueries } from './operator/audit-queries.js';
 import { DoubtQueries } from './operator/doubt-queries.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
@@ -33,6 +41,28 @@ export const operatorProviders: Provider[] = [
   OperatorQueries,
   ExportQueries,
   HealthStore,
+  ErasureStore,
+  ReencryptionStore,
+  {
+    provide: Erasures,
+    useFactory: (store: ErasureStore, replays: ReplayCache, dataKeys: DataKeys | undefined) =>
+      new Erasures(store, replays, dataKeys),
+    inject: [ErasureStore, ReplayCache, { token: DataKeys, optional: true }],
+  },
+  {
+    // Undefined if nothing is sealed.
+    provide: Reencryption,
+    useFactory: (
+      store: ReencryptionStore,
+      ciphers: ColumnCiphers,
+      dataKeys: DataKeyStore,
+      { encryption }: IdempotencySettings,
+    ) =>
+      encryption?.seals
+        ? new Reencryption(store, ciphers, new DataKeyRotation(dataKeys, encryption.masterKeys))
+        : undefined,
+    inject: [ReencryptionStore, ColumnCiphers, DataKeyStore, IdempotencySettings],
+  },
   {
     provide: IdempotencyHealthIndicator,
     useFactory: (
@@ -53,6 +83,8 @@ export const operatorProviders: Provider[] = [
       maintenance: Maintenance,
       replays: ReplayCache,
       processes: ProcessReports,
+      erasures: Erasures,
+      reencryption: Reencryption | undefined,
       settings: IdempotencySettings,
     ) =>
       new IdempotencyOperator(
@@ -63,6 +95,8 @@ export const operatorProviders: Provider[] = [
         maintenance,
         replays,
         processes,
+        erasures,
+        reencryption,
         renderProblem(unfinished(), settings),
         settings.readOnly,
       ),
@@ -74,6 +108,8 @@ export const operatorProviders: Provider[] = [
       Maintenance,
       ReplayCache,
       ProcessReports,
+      Erasures,
+      { token: Reencryption, optional: true },
       IdempotencySettings,
     ],
   },

@@ -28,6 +28,7 @@ export const OPTION_NAMES = {
   outbox: true,
   readOnly: true,
   rowLevelSecurity: true,
+  encryption: true,
   specification: true,
 } satisfies Names<IdempotencyModuleOptions>;
 

@@ -49,7 +49,7 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
 
         "at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
         CONSTRAINT ${names.primaryKey('scope', 'id')} PRIMARY KEY ("scope", "id"),
-        CONSTRAINT "ck_idempotency_audit_subject" CHECK (key_id IS NOT NULL OR message_id IS NOT NULL)
+        CONSTRAINT "ck_idempotency_audit_subject" CHECK (key_id IS NOT NULL OR message_id IS NOT NULL OR action = 'erase')
       )
     `);
     // Serves the inspection of one key, with every decision about it.

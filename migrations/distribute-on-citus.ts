@@ -12,6 +12,7 @@ export const DISTRIBUTED_TABLES = [
   'idempotency_phases',
   'idempotency_outbox',
   'idempotency_audit',
+  'idempotency_data_keys',
 ] as const satisfies readonly TableName[];
 
 export interface CitusOptions {

@@ -10,6 +10,7 @@ import { CreateIdempotencyOutbox1763251200002 } from './1763251200002-create-ide
 import { CreateIdempotencyAudit1763251200003 } from './1763251200003-create-idempotency-audit.js';
 import { CreateIdempotencyJobs1763251200004 } from './1763251200004-create-idempotency-jobs.js';
 import { CreateIdempotencyProcesses1763251200005 } from './1763251200005-create-idempotency-processes.js';
+import { CreateIdempotencyDataKeys1763251200006 } from './1763251200006-create-idempotency-data-keys.js';
 import type { SchemaStep } from './table-names.js';
 
 export { distributeOnCitus, type CitusOptions } from './distribute-on-citus.js';
@@ -25,6 +26,7 @@ const steps: Step[] = [
   CreateIdempotencyAudit1763251200003,
   CreateIdempotencyJobs1763251200004,
   CreateIdempotencyProcesses1763251200005,
+  CreateIdempotencyDataKeys1763251200006,
 ];
 
 /**

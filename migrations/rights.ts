@@ -28,6 +28,7 @@ export const RIGHTS: Record<Purpose, TableRights> = {
     idempotency_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
     idempotency_phases: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
     idempotency_outbox: ['INSERT'],
+    idempotency_data_keys: ['SELECT', 'INSERT'],
   },
   reports: { idempotency_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] },
   sweeper: {
@@ -39,27 +40,34 @@ export const RIGHTS: Record<Purpose, TableRights> = {
     idempotency_keys: ['SELECT', 'UPDATE'],
     idempotency_phases: ['SELECT', 'INSERT', 'UPDATE'],
     idempotency_outbox: ['INSERT'],
+    idempotency_data_keys: ['SELECT', 'INSERT'],
   },
   reconciler: {
     idempotency_keys: ['SELECT', 'UPDATE'],
     idempotency_phases: ['SELECT', 'UPDATE'],
     idempotency_audit: ['SELECT', 'INSERT'],
+    idempotency_data_keys: ['SELECT', 'INSERT'],
   },
   reaper: {
     idempotency_keys: ['SELECT', 'UPDATE', 'DELETE'],
     idempotency_phases: ['SELECT', 'DELETE'],
   },
-  outbox: { idempotency_outbox: ['SELECT', 'UPDATE', 'DELETE'] },
+  outbox: {
+    idempotency_outbox: ['SELECT', 'UPDATE', 'DELETE'],
+    idempotency_data_keys: ['SELECT', 'INSERT'],
+  },
   resolutions: {
     idempotency_keys: ['SELECT', 'UPDATE'],
     idempotency_phases: ['SELECT', 'UPDATE'],
     idempotency_audit: ['SELECT', 'INSERT'],
+    idempotency_data_keys: ['SELECT', 'INSERT'],
   },
   decisions: {
     idempotency_keys: ['SELECT', 'UPDATE', 'DELETE'],
     idempotency_phases: ['SELECT', 'UPDATE', 'DELETE'],
     idempotency_outbox: ['SELECT', 'UPDATE'],
     idempotency_audit: ['SELECT', 'INSERT'],
+    idempotency_data_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   },
   reading: {
     idempotency_keys: ['SELECT'],
@@ -67,6 +75,7 @@ export const RIGHTS: Record<Purpose, TableRights> = {
     idempotency_outbox: ['SELECT'],
     idempotency_audit: ['SELECT'],
     idempotency_processes: ['SELECT'],
+    idempotency_data_keys: ['SELECT'],
   },
 };
 

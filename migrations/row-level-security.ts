@@ -7,6 +7,7 @@ export const SCOPED_TABLES = [
   'idempotency_phases',
   'idempotency_outbox',
   'idempotency_audit',
+  'idempotency_data_keys',
 ] as const satisfies readonly TableName[];
 
 /**

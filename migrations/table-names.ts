@@ -8,6 +8,7 @@ const ENTITIES = {
   idempotency_audit: 'IdempotencyAudit',
   idempotency_jobs: 'IdempotencyJob',
   idempotency_processes: 'IdempotencyProcess',
+  idempotency_data_keys: 'IdempotencyDataKey',
 } as const;
 
 export type TableName = keyof typeof ENTITIES;

@@ -1,4 +1,5 @@
 /** This library, with its default options. */
+import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Body, Controller, Module, Post } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -78,6 +79,10 @@ class PaymentsController {
   }
 }
 
+/** What `npm run bench -- --encrypted` measures. */
+const encryption = process.env.BENCH_ENCRYPTED
+  ? { encryption: { keys: [{ id: 'bench', secret: randomBytes(32) }] } }
+  : {};
 /** So high that nothing is refused: what is measured is the way to that. */
 const LIMITS: Record<string, object> = {
   rate: { newKeysPerSecond: 1_000_000, waiting: 1_000_000 },
@@ -98,7 +103,7 @@ const limits = LIMITS[process.env.BENCH_LIMITS ?? ''];
       migrations: idempotencyMigrations,
       migrationsRun: true,
     }),
-    IdempotencyModule.forRoot({ scope: 'global', ...(limits && { limits }) }),
+    IdempotencyModule.forRoot({ scope: 'global', ...encryption, ...(limits && { limits }) }),
     ...(process.env.BENCH_TELEMETRY ? [(await import('./telemetry.js')).telemetry()] : []),
   ],
   controllers: [PaymentsController],

@@ -1,7 +1,8 @@
 // Bars, as SVG: readable on a light and on a dark page.
 import { figure } from './format.mjs';
 
-const LABEL = 290;
+/** For the longest label. */
+const LABEL = 430;
 const BARS = 380;
 const ROW = 22;
 const WIDTH = LABEL + BARS + 150;

@@ -47,7 +47,7 @@ export class Server {
    * @param {string[]} [options.execArgv]
    */
   static async start(
-    { place, file, telemetry, limits },
+    { place, file, telemetry, encrypted, limits },
     { platform, databaseUrl, redisUrl, execArgv = [] },
   ) {
     const child = fork(join(buildFolder(place), 'contenders', `${file}.js`), {
@@ -60,6 +60,7 @@ export class Server {
         BENCH_DATABASE_URL: databaseUrl ?? '',
         BENCH_REDIS_URL: redisUrl ?? '',
         BENCH_TELEMETRY: telemetry ?? '',
+        BENCH_ENCRYPTED: encrypted ? 'yes' : '',
         BENCH_LIMITS: limits ?? '',
       },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

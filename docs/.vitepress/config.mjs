@@ -85,6 +85,7 @@ export default defineConfig({
           item('Is my endpoint crash-safe?', 'guides/crash-safety'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),
           item('Citus', 'guides/citus'),
+          item('Encryption and erasure', 'guides/encryption'),
           item('Limits', 'guides/limits'),
           item('Migrating', 'guides/migrating'),
           item('OpenAPI and discovery', 'guides/swagger'),

@@ -1,3 +1,5 @@
+import { OWN_WORDS } from '../telemetry/own-words.js';
+
 /**
  * Every problem that the library answers with, and its text. This is the only
  * place with texts for clients.
@@ -106,6 +108,10 @@ export type ProblemCode = keyof typeof PROBLEMS;
  * exception filters: clients depend on its exact shape.
  */
 export class IdempotencyProblem extends Error {
+  get [OWN_WORDS](): true {
+    return true;
+  }
+
   constructor(
     readonly code: ProblemCode,
     /** A sentence for the client's developer about this occurrence. */

@@ -10,7 +10,7 @@ export interface OpenOperation extends SeenKey {
   fingerprint: Buffer;
   recoveryPoint: string;
   operation: string;
-  /** JSON text. */
+  /** JSON text, as it is stored. */
   input: string | null;
   /** How often workers have tried it. */
   resumeAttempts: number;

@@ -7,9 +7,12 @@ import { publish } from '../telemetry/publish.js';
 import { startSpan } from '../telemetry/tracing.js';
 import { mortal } from '../faults/fault-points.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
+import type { ColumnCiphers } from '../encryption/column-cipher.js';
+import { KEY } from '../encryption/columns.js';
 import { Attempt } from '../keys/attempt.js';
 import { whyNotResumable } from '../keys/decision.js';
 import type { KeyStore } from '../keys/key-store.js';
+import { NO_ANSWER } from '../keys/stored-answer.js';
 import type { KeyTransitions } from '../keys/key-transitions.js';
 import type { LeaseKeeper } from '../keys/lease-keeper.js';
 import type { RecordedPhases } from '../keys/recorded-phases.js';
@@ -36,6 +39,7 @@ export interface OperationTools {
   leases: LeaseKeeper;
   waitingRequests: WaitingRequests;
   operations: Operations;
+  ciphers: ColumnCiphers;
 }
 
 /**
@@ -57,10 +61,11 @@ export class OperationRunner {
   async run(key: OpenOperation): Promise<void> {
     const { leases, waitingRequests } = this.tools;
     leases.deciding();
-    const attempt = await this.take(key).finally(() => leases.decided());
-    if (!attempt) return;
+    const taken = await this.take(key).finally(() => leases.decided());
+    if (!taken) return;
+    const { attempt, input } = taken;
     try {
-      const work = () => mortal(() => this.attempt(attempt, key));
+      const work = () => mortal(() => this.attempt(attempt, key.operation, input));
       await attempt.observed.run(() => untilLost(attempt, work));
     } finally {
       attempt.observed.span?.end();
@@ -69,10 +74,17 @@ export class OperationRunner {
     }
   }
 
-  /** Undefined: another attempt has the key, or its outcome is unknown. */
-  private async take(key: OpenOperation): Promise<Attempt | undefined> {
-    const { transitions, recordedPhases, leases } = this.tools;
-    const recorded = await recordedPhases.of(key);
+  /**
+   * Undefined: another attempt has the key, or its outcome is unknown. What cannot
+   * be read is not taken over.
+   */
+  private async take(
+    key: OpenOperation,
+  ): Promise<{ attempt: Attempt; input: unknown } | undefined> {
+    const { transitions, recordedPhases, leases, ciphers } = this.tools;
+    const cipher = (await ciphers.readers([key]))(key.scope);
+    const recorded = await recordedPhases.of(key, cipher);
+    const input = fromJson(cipher.openJson(key.input, KEY.input, key));
     const why = whyNotResumable(key, recorded, { onAbandoned: 'resume' });
     if (why !== undefined) {
       await transitions.declareUnknown(key, why, key.operation);
@@ -84,7 +96,12 @@ export class OperationRunner {
       lease: key.leaseMs ?? this.policy.lease,
       maxRunTime: key.maxRunTimeMs ?? this.policy.maxRunTime,
     };
-    const reservation = { ...key, owner: randomUUID(), lease: policy.lease };
+    const reservation = {
+      ...key,
+      owner: randomUUID(),
+      lease: policy.lease,
+      cipher: await ciphers.of(key.scope),
+    };
     const taken = await transitions.takeOver(key, reservation.owner, reservation.lease, true);
     if (taken !== 'changed') return undefined;
     const observed = new Observation(key.operation, spanOf(key));
@@ -98,10 +115,10 @@ export class OperationRunner {
     attempt.began = true;
     attempt.inBackground = true;
     leases.hold(attempt);
-    return attempt;
+    return { attempt, input };
   }
 
-  private async attempt(attempt: Attempt, { operation, input }: OpenOperation): Promise<void> {
+  private async attempt(attempt: Attempt, operation: string, input: unknown): Promise<void> {
     const context = {
       attempt,
       journal: new PhaseJournal(attempt),
@@ -113,8 +130,8 @@ export class OperationRunner {
       transactions: new OpenTransactions(),
     };
     try {
-      const result = await this.operate(context, operation, fromJson(input ?? undefined));
-      if (attempt.doubt) return await this.fail(attempt, operation, 'in_doubt');
+      const result = await this.operate(context, operation, input);
+      if (attempt.doubt) return await this.fail(attempt, operation, 'a call is in doubt');
       const json = toJson(result, `The result of operation "${operation}"`);
       await this.record(context, attempt, { state: 'finished', result: json });
     } catch (error) {
@@ -123,7 +140,7 @@ export class OperationRunner {
         const result = rejectionOf(error, what);
         return this.record(context, attempt, { state: 'rejected', result });
       }
-      await this.fail(attempt, operation, error);
+      await this.fail(attempt, operation, errorLine(error));
     }
   }
 
@@ -159,12 +176,12 @@ export class OperationRunner {
     );
   }
 
-  private async fail(attempt: Attempt, operation: string, error: unknown): Promise<void> {
+  private async fail(attempt: Attempt, operation: string, why: string): Promise<void> {
     const unknown = attempt.doubt !== undefined && !attempt.doubt.repeatable;
     const exhausted = attempt.resumeAttempts >= this.maxAttempts;
     this.logger.error(
       `Attempt ${attempt.number} of operation "${operation}" (idempotency key ${attempt.id}) failed` +
-        `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${errorLine(error)}`,
+        `${unknown ? ', and its outcome is unknown' : exhausted ? ', and no further one is made' : ''}: ${why}`,
     );
     const code = errorCodeOf(attempt, exhausted);
     const recorded = await this.insist(attempt, () =>
@@ -175,9 +192,7 @@ export class OperationRunner {
           key: attempt.key,
           owner: attempt.owner,
           status: unknown ? 'unknown' : 'failed_retryable',
-          responseStatus: null,
-          responseHeaders: null,
-          responseBody: null,
+          ...NO_ANSWER,
           errorCode: code,
           retention: attempt.policy.retention,
           resumeIn: exhausted ? null : resumeIn(attempt.resumeAttempts),

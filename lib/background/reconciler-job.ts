@@ -83,6 +83,12 @@ export class ReconcilerJob {
       );
       return;
     }
+    if (key.fault) {
+      this.logger.error(
+        `The outcome of idempotency key ${key.id} is unknown, and its reconciler could not be asked: ${errorLine(key.fault)}`,
+      );
+      return this.giveTime(key);
+    }
     const answer = await inSpan(
       () => describeQuestion(key),
       () => this.ask(key),

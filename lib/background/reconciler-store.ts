@@ -1,4 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers, type ColumnCipher } from '../encryption/column-cipher.js';
+import { PHASE } from '../encryption/columns.js';
+import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { Database } from '../postgres/database.js';
 import type { ErrorCode } from '../schema/error-code.js';
 import { isKey, nameParameters, sameKey, type KeyName } from '../schema/key-name.js';
@@ -21,6 +24,8 @@ export interface ClaimedUnknown extends SeenKey {
   effectKey: string | null;
   /** JSON text. */
   request: string | null;
+  /** Why it cannot be read, so that nobody can be asked. */
+  fault?: UnreadableRecordError | undefined;
   startedAt: Date | null;
   traceparent: string | null;
 }
@@ -31,7 +36,10 @@ export class ReconcilerStore {
   private readonly keys: string;
   private readonly phases: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
   }
@@ -69,7 +77,8 @@ export class ReconcilerStore {
           [recoveryPoints, claim, limit, ...scope],
         ),
     );
-    return rows.map((row) => withDates(row, 'startedAt'));
+    const cipherOf = await this.ciphers.readers(rows);
+    return rows.map((row) => opened(withDates(row, 'startedAt'), cipherOf(row.scope)));
   }
 
   /** @param scope the number of the parameter that a claim is restricted by */
@@ -115,5 +124,16 @@ export class ReconcilerStore {
       [...nameParameters(claimed), claimed.claim, errorCode ?? null],
     );
     return rows.length === 1;
+  }
+}
+
+function opened(row: ClaimedUnknown, cipher: ColumnCipher): ClaimedUnknown {
+  if (row.phase === null) return row;
+  try {
+    const phase = { keyId: row.id, name: row.phase };
+    return { ...row, request: cipher.openJson(row.request, PHASE.request, phase) ?? null };
+  } catch (error) {
+    if (!(error instanceof UnreadableRecordError)) throw error;
+    return { ...row, fault: error };
   }
 }

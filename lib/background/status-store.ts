@@ -1,7 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers, type CipherOf } from '../encryption/column-cipher.js';
+import { PHASE } from '../encryption/columns.js';
+import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { isPhaseOf } from '../schema/key-name.js';
+import { fromJson } from '../schema/json.js';
 import type { KeyProgress, ProgressMark } from './status-progress.js';
 
 /** The statements of the status route. */
@@ -10,7 +14,10 @@ export class StatusStore {
   private readonly keys: string;
   private readonly phases: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
   }
@@ -22,15 +29,23 @@ export class StatusStore {
         id,
         scope,
       ]);
-    return row && progressFrom(row);
+    return row && progressFrom(row, await this.ciphers.readers([row]));
   }
 
-  /** The same for several keys at once. */
+  /** The same for several keys at once. One that cannot be read is missing. */
   async progressOf(keys: readonly { id: string; scope: string }[]): Promise<KeyProgress[]> {
     const rows = await this.database
       .for(keys)
       .query<ProgressRow>(this.select(this.among), columns(keys));
-    return rows.map(progressFrom);
+    const cipherOf = await this.ciphers.readers(rows);
+    return rows.flatMap((row) => {
+      try {
+        return [progressFrom(row, cipherOf)];
+      } catch (error) {
+        if (!(error instanceof UnreadableRecordError)) throw error;
+        return [];
+      }
+    });
   }
 
   /** What shows whether these keys have made progress; keys that were removed are missing. */
@@ -50,8 +65,8 @@ export class StatusStore {
   }
 
   private select(from: string): string {
-    return `SELECT k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt AS "attempts",
-                   k.status IN ('performed', 'completed') AS done, o.state, o.result,
+    return `SELECT k.id, k.scope, k.status, k.recovery_point AS "recoveryPoint", k.attempt AS "attempts",
+                   k.status IN ('performed', 'completed') AS done, o.state, o.name, o.result::text AS result,
                    ${milliseconds('k.created_at')} AS "createdAt",
                    ${milliseconds('k.last_run_at')} AS "lastRunAt",
                    ${milliseconds('k.completed_at')} AS "completedAt",
@@ -62,18 +77,27 @@ export class StatusStore {
 }
 
 interface ProgressRow extends Omit<KeyProgress, 'outcome'> {
+  scope: string;
   state: 'finished' | 'rejected' | null;
-  result: unknown;
+  name: string | null;
+  /** JSON text. */
+  result: string | null;
 }
 
 function columns(keys: readonly { id: string; scope: string }[]): [string[], string[]] {
   return [keys.map(({ id }) => id), keys.map(({ scope }) => scope)];
 }
 
-function progressFrom({ state, result, ...progress }: ProgressRow): KeyProgress {
+/** Throws if its outcome cannot be read. */
+function progressFrom(
+  { scope, state, name, result, ...progress }: ProgressRow,
+  cipherOf: CipherOf,
+): KeyProgress {
+  const phase = { keyId: progress.id, name: name ?? '' };
+  const json = cipherOf(scope).openJson(result, PHASE.result, phase);
   return {
     ...withDates(progress, 'createdAt', 'lastRunAt', 'completedAt', 'expiresAt'),
-    outcome: outcomeOf(state, result),
+    outcome: outcomeOf(state, fromJson(json)),
   };
 }
 

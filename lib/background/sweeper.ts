@@ -74,7 +74,7 @@ export class Sweeper implements Work {
   }
 
   private async sweep(key: LapsedKey): Promise<void> {
-    const phases = await this.phases.of(key);
+    const phases = await this.phases.statesOf(key);
     const why = whyNotResumable(key, phases, { onAbandoned: key.onAbandoned ?? 'unknown' });
     const change = await (why === undefined
       ? this.transitions.release(key)

@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../encryption/column-cipher.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 import type { OfAttempt } from '../telemetry/events.js';
@@ -36,6 +37,8 @@ export class Attempt implements Lease {
   readonly recorded: readonly PhaseRecord[];
   /** The outcome of the resumable operation, if it was completed without its client. */
   readonly operationEnd: PhaseRecord | undefined;
+  /** Of its scope. */
+  readonly cipher: ColumnCipher;
   readonly observed: Observation;
 
   recoveryPoint: string;
@@ -50,8 +53,8 @@ export class Attempt implements Lease {
    * changed the row, so only the recording can tell that the lease is lost.
    */
   recording = false;
-  /** The resumable operation that the handler called, stored with the first phase. */
-  operation: { name: string; input: string | undefined } | undefined;
+  /** The resumable operation that the handler called, stored with the first phase: its input is as it is stored. */
+  operation: { name: string; input: string | null } | undefined;
   /** It runs without its client. */
   inBackground = false;
   /** The operation is left to a worker. */
@@ -68,7 +71,10 @@ export class Attempt implements Lease {
   private lost = false;
 
   constructor(
-    reservation: Pick<Reservation, 'scope' | 'endpoint' | 'key' | 'owner' | 'lease' | 'observed'>,
+    reservation: Pick<
+      Reservation,
+      'scope' | 'endpoint' | 'key' | 'owner' | 'lease' | 'cipher' | 'observed'
+    >,
     policy: ResolvedPolicy,
     row: AttemptRow,
   ) {
@@ -78,6 +84,7 @@ export class Attempt implements Lease {
     this.key = reservation.key;
     this.owner = reservation.owner;
     this.lease = reservation.lease;
+    this.cipher = reservation.cipher;
     this.observed = reservation.observed;
     this.policy = policy;
     this.number = row.number;

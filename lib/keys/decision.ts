@@ -2,6 +2,8 @@ import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 import type { Answer } from '../answers/answer.js';
 import type { ErrorCode } from '../schema/error-code.js';
+import type { ColumnCipher } from '../encryption/column-cipher.js';
+import type { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import type { Attempt } from './attempt.js';
 import type { FoundKey } from './key-store.js';
 import type { LimitedKey } from './reserver.js';
@@ -36,7 +38,9 @@ export type Undecided =
   /** Nobody runs it: take it over, if that is safe. */
   | { kind: 'resume' }
   /** It is this attempt's own reservation, whose reply was lost. */
-  | { kind: 'ours' };
+  | { kind: 'ours' }
+  /** What is on record cannot be read. */
+  | { kind: 'unreadable'; fault: UnreadableRecordError };
 
 const UNDECIDED: ReadonlySet<string> = new Set<Undecided['kind']>([
   'running',
@@ -44,6 +48,7 @@ const UNDECIDED: ReadonlySet<string> = new Set<Undecided['kind']>([
   'forget',
   'resume',
   'ours',
+  'unreadable',
 ]);
 
 export function isDecision(decided: Decided | Undecided): decided is Decided {
@@ -53,7 +58,7 @@ export function isDecision(decided: Decided | Undecided): decided is Decided {
 /** The retry table of docs/concepts/states.md. */
 export function decide(
   key: FoundKey,
-  request: { fingerprint: Buffer; owner: string },
+  request: { fingerprint: Buffer; owner: string; cipher: ColumnCipher },
   policy: Pick<ResolvedPolicy, 'onExpired' | 'onMismatch' | 'run'>,
 ): Decided | Undecided {
   if (key.status === 'in_progress' && key.owner === request.owner) return { kind: 'ours' };
@@ -61,7 +66,9 @@ export function decide(
   if (key.status === 'completed' && key.pastRetention) {
     return policy.onExpired === 'gone' ? { kind: 'gone' } : { kind: 'forget' };
   }
-  if (!key.fingerprint.equals(request.fingerprint)) {
+  const fault = request.cipher.faultOf(key.fingerprint) ?? key.fault;
+  if (fault) return { kind: 'unreadable', fault };
+  if (!request.cipher.isFingerprint(key.fingerprint, request.fingerprint)) {
     const replays = key.status === 'completed' && policy.onMismatch === 'replay';
     if (!replays) return { kind: 'mismatch' };
   }

@@ -1,5 +1,5 @@
 import { later } from '../postgres/times.js';
-import { RESPONSE_VERSION } from './key-statements.js';
+import { ANSWER_VERSION } from './stored-answer.js';
 
 // What both the reaper and the operator do to a key at the end of its retention. Fragments of SQL;
 // `k` is the row of the key.
@@ -19,11 +19,12 @@ export const TOMBSTONE = `
 /**
  * Completed with an answer that no handler gave.
  * @param first the number of the first of three parameters: status, headers, body
+ * @param version in SQL: how to read them
  */
-export function completedWith(first: number): string {
+export function completedWith(first: number, version = `${ANSWER_VERSION.own}`): string {
   return `
     status = 'completed', completed_at = now(), expires_at = ${NEXT_EXPIRY},
     response_status = $${first}::int, response_headers = $${first + 1}::jsonb,
-    response_body = $${first + 2}::bytea, response_version = ${RESPONSE_VERSION},
+    response_body = $${first + 2}::bytea, response_version = ${version},
     resume_after = NULL, reconcile_after = NULL, locked_until = now()`;
 }

@@ -1,6 +1,9 @@
 // Converts between the store's types and the columns of its statements.
-import { RESPONSE_VERSION } from './key-statements.js';
+import type { ColumnCipher } from '../encryption/column-cipher.js';
+import { KEY } from '../encryption/columns.js';
+import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import type { KeyOutcome, FoundKey, Reservation } from './key-store.js';
+import { openAnswer, type StoredAnswer } from './stored-answer.js';
 import { nameColumns, type KeyName } from '../schema/key-name.js';
 import { withDates } from '../postgres/times.js';
 
@@ -8,7 +11,7 @@ import { withDates } from '../postgres/times.js';
 export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
   return [
     ...nameColumns(wanted),
-    wanted.map((w) => w.fingerprint),
+    wanted.map((w) => w.cipher.fingerprint(w.fingerprint)),
     wanted.map((w) => w.owner),
     wanted.map((w) => w.lease),
     wanted.map((w) => w.retention),
@@ -16,8 +19,8 @@ export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
     wanted.map((w) => (w.onExpired === 'gone' ? w.onExpired : null)),
     wanted.map((w) => w.asked.method),
     wanted.map((w) => w.asked.route),
-    wanted.map((w) => w.asked.path),
-    wanted.map((w) => w.asked.kept ?? null),
+    wanted.map((w) => w.cipher.text(w.asked.path, KEY.path, w)),
+    wanted.map((w) => w.cipher.json(w.asked.kept, KEY.request, w)),
     wanted.map((w) => w.observed.span?.traceparent ?? null),
   ];
 }
@@ -36,6 +39,7 @@ export function finishParameters(outcomes: readonly KeyOutcome[]): unknown[][] {
     outcomes.map((e) => e.responseStatus),
     outcomes.map((e) => e.responseHeaders && JSON.stringify(e.responseHeaders)),
     outcomes.map((e) => e.responseBody),
+    outcomes.map((e) => e.responseVersion),
     outcomes.map((e) => e.errorCode),
     outcomes.map((e) => e.retention),
     outcomes.map((e) => e.resumeIn),
@@ -43,25 +47,34 @@ export function finishParameters(outcomes: readonly KeyOutcome[]): unknown[][] {
 }
 
 /** What a look-up returns. All but `stale` is null if there is no such key among many. */
-export interface FoundRow extends Omit<FoundKey, 'answer' | 'pastRetention' | keyof KeyName> {
+export interface FoundRow
+  extends Omit<FoundKey, 'answer' | 'fault' | 'pastRetention' | keyof KeyName>, StoredAnswer {
   stale?: boolean;
-  responseVersion: number | null;
-  responseHeaders: Record<string, string | string[]> | null;
-  responseBody: Buffer | null;
 }
 
-export function foundKey({ scope, endpoint, key }: KeyName, row: FoundRow): FoundKey {
-  const { responseVersion, responseStatus, responseHeaders, responseBody } = row;
-  const readable =
-    responseVersion === RESPONSE_VERSION && responseStatus !== null && responseBody !== null;
+export function foundKey(
+  { scope, endpoint, key, cipher }: KeyName & { cipher: ColumnCipher },
+  row: FoundRow,
+): FoundKey {
+  const name = { scope, endpoint, key };
   return {
     ...withDates(row, 'expiresAt'),
-    scope,
-    endpoint,
-    key,
+    ...name,
     pastRetention: row.expiresIn !== null && row.expiresIn <= 0,
-    answer: readable
-      ? { status: responseStatus, headers: responseHeaders ?? {}, body: responseBody }
-      : undefined,
+    ...answerIn(row, name, cipher),
   };
+}
+
+/** An answer that cannot be read is the fault of its own key; others were read by the same statement. */
+function answerIn(
+  row: FoundRow,
+  name: KeyName,
+  cipher: ColumnCipher,
+): Pick<FoundKey, 'answer' | 'fault'> {
+  try {
+    return { answer: openAnswer(cipher, name, row), fault: undefined };
+  } catch (error) {
+    if (!(error instanceof UnreadableRecordError)) throw error;
+    return { answer: undefined, fault: error };
+  }
 }

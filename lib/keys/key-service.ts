@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ObservedAnswer } from '../answers/answer.js';
+import { ColumnCiphers } from '../encryption/column-cipher.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import type { Client } from '../response/client.js';
@@ -18,6 +19,7 @@ export class KeyService {
     private readonly replays: ReplayCache,
     private readonly reservations: Reservations,
     private readonly recorder: Recorder,
+    private readonly ciphers: ColumnCiphers,
   ) {}
 
   /**
@@ -30,9 +32,11 @@ export class KeyService {
     policy: ResolvedPolicy,
     client: Client | undefined,
   ): Promise<Decision> {
+    const ready = this.ciphers.of(request.scope);
+    const cipher = ready instanceof Promise ? await ready : ready;
     const decision =
-      this.replays.decide(request, policy) ??
-      (await this.reservations.reserve(request, policy, client));
+      this.replays.decide(request, policy, cipher) ??
+      (await this.reservations.reserve(request, policy, client, cipher));
     const { route } = request.observed;
     if (decision.kind === 'replay') publish('replayed', () => ({ ...ofKey(request), route }));
     if (decision.kind === 'limited') {

@@ -4,9 +4,6 @@ import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
 import { exactTime, milliseconds, nowIf } from '../postgres/times.js';
 import { isKey, NAME } from '../schema/key-name.js';
 
-/** The version of the stored answer's format, in `response_version`. */
-export const RESPONSE_VERSION = 1;
-
 /** How far a client's clock may be behind the database's before its new keys look old. */
 const CLOCK_SKEW = '5 seconds';
 
@@ -47,6 +44,7 @@ const OUTCOME = {
   response_status: 'int',
   response_headers: 'text',
   response_body: 'bytea',
+  response_version: 'int',
   error_code: 'text',
   retention: 'float8',
   resume_in: 'float8',
@@ -151,7 +149,7 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
         response_status = ${e.of('response_status')},
         response_headers = ${e.of('response_headers')}::jsonb,
         response_body = ${e.of('response_body')},
-        response_version = CASE WHEN ${status} = 'completed' THEN ${RESPONSE_VERSION} END,
+        response_version = ${e.of('response_version')},
         last_error_code = ${e.of('error_code')},
         reconcile_after = ${nowIf(`${status} = 'unknown'`)},
         resume_after = now() + CASE

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Answer } from '../answers/answer.js';
+import type { ColumnCipher } from '../encryption/column-cipher.js';
+import type { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { Failed } from '../postgres/batcher.js';
 import { Database } from '../postgres/database.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
@@ -25,6 +27,7 @@ import {
   reserveAndFinishSql,
   reserveSql,
 } from './key-statements.js';
+import type { StoredAnswer } from './stored-answer.js';
 
 /** A request for the right to run a key. */
 export interface Reservation extends KeyName {
@@ -41,6 +44,8 @@ export interface Reservation extends KeyName {
    */
   madeAt?: number | undefined;
   asked: RequestSummary;
+  /** Of its scope. */
+  cipher: ColumnCipher;
   observed: Observation;
   /** The limits of its scope hold for it. */
   ofClient?: boolean | undefined;
@@ -80,6 +85,8 @@ export interface FoundKey extends KeyName {
   responseStatus: number | null;
   /** Undefined if there is no answer, or none that this version can read. */
   answer: Answer | undefined;
+  /** Why its answer cannot be read, if it has one that should be. */
+  fault?: UnreadableRecordError | undefined;
 }
 
 export type ReserveResult =
@@ -95,13 +102,9 @@ export type ReserveResult =
   | { kind: 'unread'; error: unknown };
 
 /** The outcome of an attempt. */
-export interface KeyOutcome extends KeyName {
+export interface KeyOutcome extends KeyName, StoredAnswer {
   owner: string;
   status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'performed' | 'unknown'>;
-  responseStatus: number | null;
-  responseHeaders: Record<string, string | string[]> | null;
-  /** Null if the body cannot be replayed. */
-  responseBody: Buffer | null;
   errorCode: ErrorCode | null;
   retention: number | null;
   /** When the completer may try, if the key has an operation; null for never. */

@@ -169,7 +169,7 @@ export class KeyTransitions {
   /** Leaves the operation of an attempt to a worker. False: the lease is lost. */
   async leaveToWorker(
     attempt: Lease,
-    { name, input, maxRunTime }: { name: string; input: string | undefined; maxRunTime: number },
+    { name, input, maxRunTime }: { name: string; input: string | null; maxRunTime: number },
   ): Promise<boolean> {
     const rows = await this.database.for(attempt).query(
       `UPDATE ${this.keys} k
@@ -177,7 +177,7 @@ export class KeyTransitions {
            locked_until = now(), resume_after = now()
        WHERE ${isKey('k')} AND owner = $4 AND status IN ('in_progress', 'pending') AND ${BOUNDED_LOCK_WAIT}
        RETURNING id`,
-      [...nameParameters(attempt), attempt.owner, name, input ?? null, attempt.lease, maxRunTime],
+      [...nameParameters(attempt), attempt.owner, name, input, attempt.lease, maxRunTime],
     );
     return rows.length === 1;
   }

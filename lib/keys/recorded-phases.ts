@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import type { ColumnCipher } from '../encryption/column-cipher.js';
+import { PHASE } from '../encryption/columns.js';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import type { KeyName } from '../schema/key-name.js';
@@ -13,8 +15,26 @@ export class RecordedPhases {
     this.phases = database.table('idempotency_phases');
   }
 
-  /** The phases of a key, in order. */
-  async of({ scope, id }: KeyName & { id: string }): Promise<PhaseRecord[]> {
+  /** The phases of a key, in order. Throws if one cannot be read. */
+  async of(key: KeyName & { id: string }, cipher: ColumnCipher): Promise<PhaseRecord[]> {
+    const rows = await this.select(key);
+    return rows.map((row) => {
+      const phase = { keyId: key.id, name: row.name };
+      return {
+        ...row,
+        request: cipher.openJson(row.request, PHASE.request, phase),
+        result: cipher.openJson(row.result, PHASE.result, phase),
+      };
+    });
+  }
+
+  /** The same for those who need the states alone. */
+  async statesOf(key: KeyName & { id: string }): Promise<PhaseRecord[]> {
+    const rows = await this.select(key);
+    return rows.map((row) => ({ ...row, request: undefined, result: undefined }));
+  }
+
+  private async select({ scope, id }: KeyName & { id: string }): Promise<PhaseRow[]> {
     const rows = await this.database.for({ scope }).query<PhaseRow>(
       `SELECT name, position, kind, state,
               effect_key AS "effectKey",
@@ -28,11 +48,7 @@ export class RecordedPhases {
        ORDER BY position`,
       [scope, id],
     );
-    return rows.map((row) => ({
-      ...withDates(row, 'startedAt'),
-      request: row.request ?? undefined,
-      result: row.result ?? undefined,
-    }));
+    return rows.map((row) => withDates(row, 'startedAt'));
   }
 }
 

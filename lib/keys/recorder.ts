@@ -10,6 +10,7 @@ import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
 import type { KeyOutcome, RecordedOutcome } from './key-store.js';
+import { NO_ANSWER, storedAnswer } from './stored-answer.js';
 import type { KeyTransitions } from './key-transitions.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
@@ -135,9 +136,11 @@ export function outcomeOf(
       key,
       owner,
       status: 'completed',
-      responseStatus: status,
-      responseHeaders: pickHeaders(observed.headers),
-      responseBody: observed.body ?? null,
+      ...storedAnswer(attempt.cipher, attempt, {
+        status,
+        headers: pickHeaders(observed.headers),
+        body: observed.body ?? null,
+      }),
       errorCode: null,
       retention: policy.retentionOf ? policy.retentionOf({ status, error }) : policy.retention,
       resumeIn: null,
@@ -161,9 +164,7 @@ function open(
     key,
     owner,
     status,
-    responseStatus: null,
-    responseHeaders: null,
-    responseBody: null,
+    ...NO_ANSWER,
     errorCode,
     retention: attempt.policy.retention,
     resumeIn: resumeIn(attempt.resumeAttempts + 1),

@@ -1,4 +1,6 @@
 import { Logger } from '@nestjs/common';
+import { DataKeyError } from '../encryption/data-key.error.js';
+import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { BurstLog } from '../telemetry/burst-log.js';
 import { scopeLabel } from '../telemetry/key-labels.js';
@@ -33,12 +35,14 @@ export class RefusalLog {
       );
     } else if (problem.code === 'store_unavailable') {
       // Only the database's own message tells an outage from missing rights or a standby.
-      const ofStore = error instanceof StoreUnavailableError;
+      const ofEncryption = error instanceof UnreadableRecordError || error instanceof DataKeyError;
+      const ofStore = error instanceof StoreUnavailableError && !ofEncryption;
       this.outage.note(
-        `${route} ${ofStore ? 'database' : problem.detail}`,
+        `${route} ${ofStore ? 'database' : ofEncryption ? error.message : problem.detail}`,
         () =>
           `${whose()}: a request was refused with 503. ${problem.detail}` +
-          (ofStore ? ` The database says: ${databaseWords(error)}` : ''),
+          (ofStore ? ` The database says: ${databaseWords(error)}` : '') +
+          (ofEncryption ? ` ${error.message}` : ''),
       );
     }
   }

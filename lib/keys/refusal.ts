@@ -1,4 +1,5 @@
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import type { LimitName } from '../limits/limits.options.js';
 import type { Decision } from './decision.js';
 import { IdempotencyProblem, retryAfterSeconds } from '../answers/problems.js';
@@ -123,6 +124,11 @@ export function storeUnavailable(detail: string): IdempotencyProblem {
 /** The problem for an error of the library; undefined for an error of the application. */
 export function problemOf(error: unknown): IdempotencyProblem | undefined {
   if (error instanceof IdempotencyProblem) return error;
+  if (error instanceof UnreadableRecordError) {
+    return storeUnavailable(
+      'The request was not processed, because what is on record for its key cannot be read.',
+    );
+  }
   if (error instanceof StoreUnavailableError) {
     return storeUnavailable('The request was not processed, because its key could not be checked.');
   }

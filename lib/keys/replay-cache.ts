@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../encryption/column-cipher.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import { nameOf, type KeyName } from '../schema/key-name.js';
@@ -7,7 +8,11 @@ import type { FoundKey } from './key-store.js';
 /** Answers a burst of retries of a finished key without reading the key each time. */
 export abstract class ReplayCache {
   /** Undefined: the key has to be read. */
-  abstract decide(request: KeyedRequest, policy: ResolvedPolicy): Decision | undefined;
+  abstract decide(
+    request: KeyedRequest,
+    policy: ResolvedPolicy,
+    cipher: ColumnCipher,
+  ): Decision | undefined;
 
   /** @param asOf when the statement was sent that read the key, by performance.now() */
   abstract keep(name: KeyName, key: FoundKey, asOf: number): void;
@@ -68,11 +73,15 @@ export class MemoryReplayCache extends ReplayCache {
     return this.kept.size;
   }
 
-  override decide(request: KeyedRequest, policy: ResolvedPolicy): Decision | undefined {
+  override decide(
+    request: KeyedRequest,
+    policy: ResolvedPolicy,
+    cipher: ColumnCipher,
+  ): Decision | undefined {
     const key = this.find(request);
     if (!key) return undefined;
     const { fingerprint } = request;
-    const decided = decide(key, { fingerprint, owner: NOBODY }, policy);
+    const decided = decide(key, { fingerprint, owner: NOBODY, cipher }, policy);
     return isDecision(decided) ? decided : undefined;
   }
 

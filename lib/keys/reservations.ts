@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { faultPoint, mortal } from '../faults/fault-points.js';
+import type { ColumnCipher, ColumnCiphers } from '../encryption/column-cipher.js';
+import type { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
+import { publish } from '../telemetry/publish.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 import type { RecordedPhases } from './recorded-phases.js';
@@ -23,7 +26,6 @@ import type { Reserver } from './reserver.js';
 import type { WaitingRequests } from './waiting-requests.js';
 import { releaseReservation } from './release-reservation.js';
 import { ofKey } from '../telemetry/key-labels.js';
-import { publish } from '../telemetry/publish.js';
 
 /** Far more rounds than any real race takes; only a broken store reaches this. */
 const MOST_ROUNDS = 1_000;
@@ -46,6 +48,8 @@ interface Asker {
   unsure: Promise<unknown>[];
   /** How often the key's row was locked when it was to be changed. */
   timesLocked: number;
+  /** The data key of the scope was read again. */
+  renewed: boolean;
   /** Gives back its place among those that wait; null if there was none for it. */
   leavePlace?: (() => void) | null;
 }
@@ -61,6 +65,7 @@ export class Reservations {
     private readonly phases: RecordedPhases,
     private readonly leases: LeaseKeeper,
     private readonly waitingRequests: WaitingRequests,
+    private readonly ciphers: ColumnCiphers,
     private readonly places: WaitingPlaces,
     private readonly breaker: StoreBreaker,
     private readonly storeTimeout: number,
@@ -79,8 +84,9 @@ export class Reservations {
     request: KeyedRequest,
     policy: ResolvedPolicy,
     client: Client | undefined,
+    cipher: ColumnCipher,
   ): Promise<Decision> {
-    const reservation = reservationOf(request, policy);
+    const reservation = reservationOf(request, policy, cipher);
     const asker: Asker = {
       reservation,
       policy,
@@ -88,6 +94,7 @@ export class Reservations {
       waitUntil: performance.now() + policy.waitFor,
       unsure: [],
       timesLocked: 0,
+      renewed: false,
     };
     const lockedUntil = performance.now() + this.storeTimeout;
     let decision: Decision | undefined;
@@ -145,7 +152,31 @@ export class Reservations {
         return this.running(key, asker);
       case 'pending':
         return { kind: 'accepted', id: key.id, runningFor: decided.runningFor };
+      case 'unreadable':
+        return this.unreadable(key, decided.fault, asker);
     }
+  }
+
+  /**
+   * Another data key than the one that this process has: the scope was erased,
+   * and this process or the row may not know it yet. After that, an answer that
+   * nobody can read any more is gone; everything else is refused.
+   */
+  private async unreadable(
+    key: FoundKey,
+    fault: UnreadableRecordError,
+    asker: Asker,
+  ): Promise<Decision | undefined> {
+    if (fault.reason === 'erased') {
+      if (!asker.renewed) {
+        asker.renewed = true;
+        asker.reservation.cipher = await this.ciphers.renewed(key.scope);
+        return undefined;
+      }
+      if (key.status === 'completed') return { kind: 'gone' };
+    }
+    publish('store_unavailable', () => ({ code: `unreadable_${fault.reason}` }));
+    throw fault;
   }
 
   /** Only the reply to its reservation was lost. */
@@ -153,13 +184,13 @@ export class Reservations {
     const { reservation } = asker;
     const confirmed = await this.take(asker, () => this.transitions.confirm(reservation));
     if (!confirmed) return undefined;
-    const phases = key.attempt > 1 ? await this.phases.of(key) : NO_PHASES;
+    const phases = key.attempt > 1 ? await this.phases.of(key, reservation.cipher) : NO_PHASES;
     return run(asker, { ...key, number: key.attempt, recorded: phases });
   }
 
   private async resume(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
     const { policy, reservation } = asker;
-    const phases = await this.phases.of(key);
+    const phases = await this.phases.of(key, reservation.cipher);
     const why = whyNotResumable(key, phases, policy);
     if (why !== undefined) {
       const declared = await this.transitions.declareUnknown(key, why, reservation.observed.route);
@@ -251,6 +282,7 @@ export class Reservations {
 function reservationOf(
   request: KeyedRequest,
   { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
+  cipher: ColumnCipher,
 ): Reservation {
   const { scope, endpoint, key, fingerprint, observed, ofClient } = request;
   const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
@@ -267,6 +299,7 @@ function reservationOf(
     onExpired,
     madeAt,
     asked: request.summarise(),
+    cipher,
     observed,
     ofClient,
   };

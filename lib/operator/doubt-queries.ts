@@ -28,7 +28,7 @@ export class DoubtQueries {
   /** By the id of the key, where there is one. */
   async of(keys: readonly { scope: string; id: string }[]): Promise<Map<string, Doubt>> {
     if (keys.length === 0) return new Map();
-    const rows = await this.database.query<Doubt & { id: string }>(
+    const rows = await this.database.for(keys).query<Doubt & { id: string }>(
       `SELECT k.id, ${DOUBT}
        FROM unnest($1::text[], $2::bigint[]) AS k (scope, id)
        JOIN ${this.phases} p ON ${isPhaseOf('k')} AND p.state = 'intended'`,

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers } from '../encryption/column-cipher.js';
 import { Database, type TableColumn } from '../postgres/database.js';
 import { milliseconds } from '../postgres/times.js';
+import { openRows } from './open-row.js';
 
 /** What an export consists of: the type of its lines, the table, and the order of its rows. */
 export const SECTIONS = [
@@ -22,7 +24,10 @@ const MOST_BYTES = 4 * 1024 * 1024;
 /** Reads all rows of a scope, page by page, along the primary keys. */
 @Injectable()
 export class ExportQueries {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {}
 
   /** Yields pages of at least one row. Every value of an export is read here. */
   async *pages(section: Section, scope: string): AsyncGenerator<ExportedRow[]> {
@@ -38,7 +43,8 @@ export class ExportQueries {
       const last = rows.at(-1);
       if (!last) return;
       after = section.order.map((name) => last[propertyOf(columns, name)]);
-      yield rows.map((row) => parsed(row, columns));
+      const opened = await openRows(this.ciphers, section.table, scope, rows);
+      yield opened.map((row) => parsed(row, columns));
     }
   }
 

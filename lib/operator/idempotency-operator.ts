@@ -3,6 +3,7 @@ import type { ProcessReports, ReportedJob } from '../background/process-reports.
 import type { ReplayCache } from '../keys/replay-cache.js';
 import { isReconciliation } from '../phases/reconciler.js';
 import type { Answer } from '../answers/answer.js';
+import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import {
   actorOf,
   refuse,
@@ -16,6 +17,8 @@ import { exportedLines } from './scope-export.js';
 import type { KeyPage, KeyQuery, KeyReport } from './key-report.js';
 import { isEffectKey, isId, searchOf } from './key-search.js';
 import type { OperatorQueries } from './operator-queries.js';
+import type { Erasure, Erasures, EraseOptions } from './erasure.js';
+import type { Reencryption, ReencryptReport } from './reencryption.js';
 import {
   stateOf,
   type ResolutionQueries,
@@ -62,6 +65,9 @@ export class IdempotencyOperator {
     private readonly maintenance: Maintenance,
     private readonly replays: ReplayCache,
     private readonly processes: ProcessReports,
+    private readonly erasures: Erasures,
+    /** Undefined if nothing is sealed here. */
+    private readonly reencryption: Reencryption | undefined,
     /** The answer to a request that nobody will finish. */
     private readonly unfinished: Answer,
     /** The process only reads. */
@@ -253,6 +259,39 @@ export class IdempotencyOperator {
       seen.held
         ? this.store.releaseHold(seen, actor)
         : refuse('not_held', `Nobody holds key ${seen.id}.`),
+    );
+  }
+
+  /**
+   * Erases a scope: deletes the data key with which everything of it was sealed,
+   * so that none of it can be read any more. Its keys become tombstones and answer
+   * 410; another process that knows the data key forgets it within
+   * `encryption.dataKeyCache.maxAge`. A new request of the scope gets a new data
+   * key.
+   *
+   * It is refused while a key is not finished or a message is not delivered, unless
+   * it is forced: then what is lost is in the result and in the audit. A request
+   * that runs meanwhile loses its lease and gets 409.
+   *
+   * Write-ahead logs and older backups still hold the wrapped data key: whoever has
+   * one of them and the master key can read the scope in it. To end that, rotate
+   * the master key (`reencrypt()`) and destroy the old one. Scope, key, route,
+   * topic and ordering key are not sealed; do not put personal data there.
+   */
+  async erase(scope: string, by: By, options: EraseOptions = {}): Promise<Erasure> {
+    return this.erasures.erase(scope, by, options);
+  }
+
+  /**
+   * Wraps all data keys with the first master key of `encryption.keys`, and seals
+   * what is still plaintext. Run it after each rotation, before the old master key
+   * is removed, and once after encryption was turned on, before `plaintextUntil`.
+   * It works row by row beside requests, and can be interrupted and run again.
+   */
+  async reencrypt(): Promise<ReencryptReport> {
+    if (this.reencryption) return this.reencryption.run();
+    throw new IdempotencyConfigurationError(
+      'reencrypt(): there is nothing to seal with. Give forRoot() the encryption option, without seal: false.',
     );
   }
 

@@ -91,7 +91,13 @@ export interface KeyReport extends KeySummary {
   /** What the route's `keepRequest` kept of the request. */
   request: unknown;
   /** The stored answer, without its body, which is the caller's. */
-  answer: { status: number; headers: Record<string, string | string[]>; bytes: number } | null;
+  answer: {
+    status: number;
+    headers: Record<string, string | string[]>;
+    bytes: number;
+    /** Why headers and body cannot be read, if they cannot. */
+    unreadable?: string;
+  } | null;
   phases: PhaseReport[];
   /** What people and machines decided about it. */
   audit: AuditEntry[];

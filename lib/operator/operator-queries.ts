@@ -1,4 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers, type CipherOf } from '../encryption/column-cipher.js';
+import { KEY } from '../encryption/columns.js';
+import { shown } from '../encryption/shown.js';
+import {
+  INSPECTED,
+  inspected,
+  inspectedPhase,
+  type InspectedColumns,
+  type PhaseRow,
+} from './inspected-columns.js';
 import { Database, type Statements } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { AuditQueries } from './audit-queries.js';
@@ -23,6 +33,7 @@ export class OperatorQueries {
     private readonly database: Database,
     private readonly audit: AuditQueries,
     private readonly doubts: DoubtQueries,
+    private readonly ciphers: ColumnCiphers,
   ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
@@ -46,30 +57,28 @@ export class OperatorQueries {
   }
 
   async inspect(id: string): Promise<KeyReport | undefined> {
-    const [key] = await this.database.query<SummaryRow & Pick<KeyReport, 'answer' | 'request'>>(
-      `SELECT ${SUMMARY}, k.request,
-              CASE WHEN k.response_status IS NOT NULL THEN json_build_object(
-                'status', k.response_status, 'headers', k.response_headers,
-                'bytes', coalesce(octet_length(k.response_body), 0)
-              ) END AS answer
+    const [key] = await this.database.query<SummaryRow & InspectedColumns>(
+      `SELECT ${SUMMARY}, ${INSPECTED}
        FROM ${this.keys} k
        WHERE k.id = $1`,
       [id],
     );
     if (!key) return undefined;
+    const cipher = (await this.ciphers.readers([key]))(key.scope);
     const doubts = await this.doubts.of([key]);
-    const phases = await this.database.query<KeyReport['phases'][number]>(
+    const phases = await this.database.query<PhaseRow>(
       `SELECT name, position, kind, state, attempt, effect_key AS "effectKey", in_doubt AS "inDoubt",
-              ${milliseconds('key_valid_until')} AS "keyValidUntil", request, result,
+              ${milliseconds('key_valid_until')} AS "keyValidUntil",
+              request::text AS request, result::text AS result,
               ${milliseconds('started_at')} AS "startedAt",
               ${milliseconds('finished_at')} AS "finishedAt"
        FROM ${this.phases} WHERE scope = $1 AND key_id = $2 ORDER BY position`,
       [key.scope, key.id],
     );
-    for (const phase of phases) withDates(phase, 'keyValidUntil', 'startedAt', 'finishedAt');
+    const summary = summaryOf(key, () => cipher, doubts.get(key.id));
     const report = {
-      ...summaryOf(key, doubts.get(key.id)),
-      phases,
+      ...inspected(summary, cipher),
+      phases: phases.map((phase) => inspectedPhase(key.id, phase, cipher)),
       audit: await this.audit.ofKey(key),
     };
     return { ...report, timeline: timelineOf(report) };
@@ -93,8 +102,9 @@ export class OperatorQueries {
        LIMIT $8`,
       [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route, held],
     );
+    const cipherOf = await this.ciphers.readers(rows);
     const doubts = await this.doubts.of(rows);
-    return rows.map((row) => summaryOf(row, doubts.get(row.id)));
+    return rows.map((row) => summaryOf(row, cipherOf, doubts.get(row.id)));
   }
 
   private statements({ scope }: KeySearch): Statements {
@@ -139,6 +149,7 @@ export type SummaryRow = Omit<KeySummary, 'inDoubt'>;
 
 export function summaryOf<Row extends SummaryRow>(
   row: Row,
+  cipherOf: CipherOf,
   doubt: Doubt | undefined,
 ): Row & KeySummary {
   const key = withDates(
@@ -151,9 +162,10 @@ export function summaryOf<Row extends SummaryRow>(
     'expiresAt',
     'heldAt',
   );
+  const path = shown(() => cipherOf(row.scope).openText(row.path, KEY.path, row) ?? null);
   // With a recorded answer nothing is in doubt, even if the outcome of a call could not be
   // recorded.
-  if (key.status === 'completed' || !doubt) return { ...key, inDoubt: null };
+  if (key.status === 'completed' || !doubt) return { ...key, path, inDoubt: null };
   const { phase, effectKey, startedAt } = doubt;
-  return { ...key, inDoubt: { phase, effectKey, startedAt } };
+  return { ...key, path, inDoubt: { phase, effectKey, startedAt } };
 }

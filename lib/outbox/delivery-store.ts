@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers } from '../encryption/column-cipher.js';
+import { MESSAGE as SEALED } from '../encryption/columns.js';
 import { Database } from '../postgres/database.js';
 import { nowIf, withDates } from '../postgres/times.js';
 import { claimFoundSql, claimSql, findDueSql } from './claim-statements.js';
-import { sameMessage, type StoredMessage } from './message-statements.js';
+import { openMessage, sameMessage, type StoredMessage } from './message-statements.js';
 
 /** The right to deliver a message now. */
 export interface MessageLease {
@@ -25,7 +27,10 @@ const OURS = `${sameMessage('m', 'h')} AND m.lease_token = h.token`;
 export class DeliveryStore {
   private readonly outbox: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.outbox = database.table('idempotency_outbox');
   }
 
@@ -50,7 +55,8 @@ export class DeliveryStore {
           ...(found ? [found.map(({ id }) => id)] : []),
         ]),
     );
-    return rows.map((row) => withDates(row, 'createdAt'));
+    const cipherOf = await this.ciphers.readers(rows);
+    return rows.map((row) => openMessage(withDates(row, 'createdAt'), cipherOf(row.scope)));
   }
 
   /**
@@ -107,6 +113,7 @@ export class DeliveryStore {
     error: string,
     pause: number | null,
   ): Promise<boolean> {
+    const cipher = await this.ciphers.of(scope);
     const rows = await this.database.query(
       `UPDATE ${this.outbox}
        SET lease_token = NULL, last_error = $4,
@@ -114,7 +121,7 @@ export class DeliveryStore {
            dead_at = ${nowIf('$5::float8 IS NULL')}
        WHERE scope = $1 AND id = $2 AND lease_token = $3
        RETURNING id`,
-      [scope, id, token, error, pause],
+      [scope, id, token, cipher.text(error, SEALED.lastError, { id }), pause],
     );
     return rows.length === 1;
   }

@@ -51,6 +51,11 @@ export class Delivery implements MessageLease {
    * `maxRunTime`, or is dropped, is not waited for: it may never end.
    */
   async attempt(transport: OutboxTransport, maxRunTime: number): Promise<DeliveryOutcome> {
+    const { fault } = this.message;
+    if (fault) {
+      this.ended = true;
+      return { kind: 'failed', error: fault };
+    }
     const { signal } = this.stop;
     const timer = setTimeout(() => this.stop.abort(new OverdueError(maxRunTime)), maxRunTime);
     timer.unref();

@@ -1,3 +1,6 @@
+import type { ColumnCipher } from '../encryption/column-cipher.js';
+import { MESSAGE as SEALED } from '../encryption/columns.js';
+import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { milliseconds } from '../postgres/times.js';
 
 /** A message as it was found in the table. */
@@ -11,6 +14,18 @@ export interface StoredMessage {
   attempts: number;
   createdAt: Date;
   traceparent: string | null;
+  /** Why its payload cannot be read, so that it cannot be delivered. */
+  fault?: UnreadableRecordError | undefined;
+}
+
+/** With its payload opened. One that cannot be read must not keep the others from being delivered. */
+export function openMessage<Row extends StoredMessage>(row: Row, cipher: ColumnCipher): Row {
+  try {
+    return { ...row, payload: cipher.openJson(row.payload, SEALED.payload, row) ?? null };
+  } catch (error) {
+    if (!(error instanceof UnreadableRecordError)) throw error;
+    return { ...row, payload: null, fault: error };
+  }
 }
 
 /** In SQL: the columns of a message `m`, as a `StoredMessage`. */

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { ColumnCiphers, type ColumnCipher } from '../encryption/column-cipher.js';
+import { MESSAGE } from '../encryption/columns.js';
 import { Database } from '../postgres/database.js';
 import { lockOrderingKey } from './message-statements.js';
 
@@ -16,6 +18,8 @@ export interface NewMessage {
   delay: number;
   /** The span that adds it. */
   traceparent: string | undefined;
+  /** Of that request's scope; undefined outside a request. */
+  cipher: ColumnCipher | undefined;
 }
 
 /** Adds messages to `idempotency_outbox`. */
@@ -24,7 +28,10 @@ export class OutboxStore {
   private readonly outbox: string;
   private readonly distributed: boolean;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.distributed = database.distributed;
     this.outbox = database.table('idempotency_outbox');
   }
@@ -39,13 +46,14 @@ export class OutboxStore {
    */
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
     await this.database.enter(tx.queryRunner!, [message.scope]);
+    const cipher = message.cipher ?? (await this.ciphers.of(message.scope));
     if (this.distributed && message.orderingKey !== null) {
       await tx.query(`SELECT ${lockOrderingKey('$1::text')}`, [message.orderingKey]);
     }
     await tx.query(this.distributed ? this.insert(VALUES) : this.insert(LOCKED), [
       message.id,
       message.topic,
-      message.payload ?? null,
+      cipher.json(message.payload, MESSAGE.payload, message),
       message.orderingKey,
       message.delay,
       message.scope,

@@ -98,6 +98,7 @@ export class Outbox {
       orderingKey: orderingKeyOf(options, what),
       delay: delayOf(options, what),
       traceparent: currentTraceparent(),
+      cipher: attempt?.cipher,
     });
     return id;
   }
@@ -113,7 +114,9 @@ export class Outbox {
       id: letter.id,
       keyId: letter.keyId ?? undefined,
       topic: letter.topic,
-      payload: fromJson(letter.payload ?? undefined),
+      payload: letter.fault
+        ? `(cannot be read: ${letter.fault.reason})`
+        : fromJson(letter.payload ?? undefined),
       orderingKey: letter.orderingKey ?? undefined,
       attempts: letter.attempts,
       lastError: letter.lastError,
@@ -136,8 +139,8 @@ export class Outbox {
       );
     }
     if (!UUID.test(id)) return false;
-    const letter = await this.letters.locate(id);
-    const requeued = letter !== undefined && (await this.letters.requeue(letter, actor));
+    const seen = await this.letters.seen(id);
+    const requeued = seen !== undefined && (await this.letters.requeue(seen, actor));
     if (requeued) this.wake();
     return requeued;
   }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { PHASE } from '../encryption/columns.js';
 import type { Attempt } from '../keys/attempt.js';
 import { LeaseLostError } from '../policy/phase-errors.js';
 import { Database } from '../postgres/database.js';
@@ -149,10 +150,10 @@ export class PhaseStore {
         attempt.owner,
         outcome.state,
         attempt.number,
-        outcome.result ?? null,
+        resultOf(attempt, `operation:${attempt.operation?.name}`, outcome.result),
         unrecorded?.name ?? null,
         unrecorded?.state ?? null,
-        unrecorded?.result ?? null,
+        unrecorded ? resultOf(attempt, unrecorded.name, unrecorded.result) : null,
       ],
     );
     return rows.length === 1;
@@ -175,7 +176,8 @@ export class PhaseStore {
        WHERE scope = $1 AND key_id = $2 AND name = $3 AND attempt = $4 AND state NOT IN ('intended', 'reconciled')`,
       [attempt.scope, attempt.id, name, attempt.number],
     );
-    return row && { result: row.result ?? undefined };
+    const phase = { keyId: attempt.id, name };
+    return row && { result: attempt.cipher.openJson(row.result, PHASE.result, phase) };
   }
 }
 
@@ -202,7 +204,17 @@ function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
     entries.map((entry) => (entry.state === 'intended' ? entry.effectKey : null)),
     entries.map((entry) => (entry.state === 'intended' ? entry.inDoubt : null)),
     entries.map((entry) => (entry.state === 'intended' ? entry.keyValidFor : null)),
-    entries.map((entry) => (entry.state === 'intended' ? (entry.request ?? null) : null)),
-    entries.map((entry) => (entry.state === 'intended' ? null : (entry.result ?? null))),
+    entries.map((entry) => (entry.state === 'intended' ? requestOf(entry) : null)),
+    entries.map((entry) =>
+      entry.state === 'intended' ? null : resultOf(entry.attempt, entry.name, entry.result),
+    ),
   ];
+}
+
+function requestOf({ attempt, name, request }: Intent): string | null {
+  return attempt.cipher.json(request, PHASE.request, { keyId: attempt.id, name });
+}
+
+function resultOf(attempt: Attempt, name: string, result: string | undefined): string | null {
+  return attempt.cipher.json(result, PHASE.result, { keyId: attempt.id, name });
 }

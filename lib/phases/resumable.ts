@@ -2,6 +2,7 @@ import { BadRequestException, Injectable } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import type { Attempt } from '../keys/attempt.js';
+import { KEY } from '../encryption/columns.js';
 import { decoratedMethods } from '../policy/decorated-methods.js';
 import { DEEPEST_JSON } from '../schema/json-depth.js';
 import { fromJson, toJson, TooDeepError } from '../schema/json.js';
@@ -44,7 +45,8 @@ export function Resumable(operation: string): MethodDecorator {
         );
       }
       const input = inputOf(operation, args[0]);
-      attempt.operation = { name: operation, input };
+      const stored = attempt.cipher.json(input, KEY.input, attempt);
+      attempt.operation = { name: operation, input: stored };
       if (attempt.operationEnd) return endOf(attempt);
       if (attempt.policy.run === 'background' && !attempt.inBackground) {
         attempt.leftToWorker = true;

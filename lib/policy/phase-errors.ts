@@ -1,3 +1,4 @@
+import { OWN_WORDS } from '../telemetry/own-words.js';
 import { noticeMisuse, type MisuseCode } from '../telemetry/misuse.js';
 
 /** `AtomicPhase` was used in a way that could not be resumed. The message says what to change. */
@@ -21,6 +22,10 @@ const REASONS: Record<StopReason, string> = {
 
 /** A phase was started although the outcome of an earlier one of this attempt is not certain. */
 export class PhaseStoppedError extends Error {
+  get [OWN_WORDS](): true {
+    return true;
+  }
+
   constructor(
     readonly phase: string,
     readonly stoppedAt: string,
@@ -36,6 +41,10 @@ export class PhaseStoppedError extends Error {
 
 /** The attempt has lost its lease, so nothing of this phase was kept. */
 export class LeaseLostError extends Error {
+  get [OWN_WORDS](): true {
+    return true;
+  }
+
   constructor(readonly phase: string) {
     super(
       `Phase "${phase}" was rolled back: this attempt took too long and lost its lease, so another one may own the key. ` +
@@ -47,6 +56,10 @@ export class LeaseLostError extends Error {
 
 /** It is not known whether an earlier attempt's foreign call took effect, and it must not be repeated. */
 export class OutcomeUnknownError extends Error {
+  get [OWN_WORDS](): true {
+    return true;
+  }
+
   constructor(readonly phase: string) {
     super(
       `The outcome of the foreign call of phase "${phase}" is not known and the call may not be repeated. The key is kept as unknown until somebody finds out.`,

@@ -1,5 +1,11 @@
+import { OWN_WORDS } from '../telemetry/own-words.js';
+
 /** The store did not answer, or not in time. Fail closed: no handler may run. */
 export class StoreUnavailableError extends Error {
+  get [OWN_WORDS](): true {
+    return true;
+  }
+
   constructor(
     message: string,
     options: {

@@ -60,6 +60,8 @@ export type Refusal =
   | 'held'
   /** Nobody holds the key. */
   | 'not_held'
+  /** Something is not sealed yet, so erasing would leave it readable. */
+  | 'plaintext'
   /** The key has changed since a person saw it, or kept changing while the decision was made. */
   | 'changed_meanwhile';
 

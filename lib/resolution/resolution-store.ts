@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers } from '../encryption/column-cipher.js';
+import { AUDIT, PHASE } from '../encryption/columns.js';
 import { Database } from '../postgres/database.js';
 import { ofKey } from '../telemetry/key-labels.js';
 import { publish } from '../telemetry/publish.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
+import { storedAnswer } from '../keys/stored-answer.js';
 import { isTime, nowIf } from '../postgres/times.js';
 import { isKey, nameParameters } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
@@ -54,7 +57,10 @@ export class ResolutionStore {
   private readonly phases: string;
   private readonly audit: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.keys = database.table('idempotency_keys');
     this.phases = database.table('idempotency_phases');
     this.audit = database.table('idempotency_audit');
@@ -64,7 +70,7 @@ export class ResolutionStore {
    * Records what became of a foreign call. After that the key can be resumed: by a
    * retry or, if it has an operation, by the completer right away.
    */
-  resolvePhase(
+  async resolvePhase(
     seen: SeenState & { phase: string; phaseState: PhaseState },
     resolved: ResolvedPhase,
     actor: Actor,
@@ -75,12 +81,19 @@ export class ResolutionStore {
       lastErrorCode: `phase_${resolved.state}`,
       phase: { name: seen.phase, state: resolved.state },
     };
+    const cipher = await this.ciphers.of(seen.scope);
+    const phase = { keyId: seen.id, name: seen.phase };
     const [name, from, state, result] = [0, 1, 2, 3].map((n) => `$${FIRST_PARAMETER + n}`);
     return this.write(
       seen,
       { ...actor, action: 'resolve', after },
       `UPDATE ${this.keys} k SET ${RESUMABLE}, last_error_code = '${after.lastErrorCode}' WHERE ${FENCE}`,
-      [seen.phase, seen.phaseState, resolved.state, resolved.result ?? null],
+      [
+        seen.phase,
+        seen.phaseState,
+        resolved.state,
+        cipher.json(resolved.result, PHASE.result, phase),
+      ],
       `, resolved_phase AS (
          UPDATE ${this.phases} p
          SET state = ${state}, result = ${result}::json, finished_at = statement_timestamp()
@@ -100,14 +113,21 @@ export class ResolutionStore {
   }
 
   /** Somebody found out that the work is finished, and gave its answer. */
-  complete(seen: SeenState, answer: Answer, actor: Actor): Promise<Written | undefined> {
+  async complete(seen: SeenState, answer: Answer, actor: Actor): Promise<Written | undefined> {
+    const cipher = await this.ciphers.of(seen.scope);
+    const stored = storedAnswer(cipher, seen, answer);
     return this.write(
       seen,
       { ...actor, action: 'resolve_key', after: stateAfter(seen, 'completed', null) },
       `UPDATE ${this.keys} k
-       SET ${completedWith(FIRST_PARAMETER)}, recovery_point = 'finished', last_error_code = NULL
+       SET ${completedWith(FIRST_PARAMETER, `$${FIRST_PARAMETER + 3}`)}, recovery_point = 'finished', last_error_code = NULL
        WHERE ${FENCE}`,
-      [answer.status, JSON.stringify(answer.headers), answer.body],
+      [
+        stored.responseStatus,
+        stored.responseHeaders && JSON.stringify(stored.responseHeaders),
+        stored.responseBody,
+        stored.responseVersion,
+      ],
     );
   }
 
@@ -192,6 +212,8 @@ export class ResolutionStore {
     parameters: readonly unknown[] = [],
     also = '',
   ): Promise<Written | undefined> {
+    const cipher = await this.ciphers.of(seen.scope);
+    const audited = { keyId: seen.id, messageId: null, action: entry.action };
     const rows = await this.database.query(
       `WITH changed AS (${change} RETURNING k.id)${also}
        INSERT INTO ${this.audit} (key_id, scope, endpoint, key, effect_key, action, who, why, before, after)
@@ -207,9 +229,9 @@ export class ResolutionStore {
         seen.effectKey,
         entry.action,
         entry.who,
-        entry.why ?? null,
-        JSON.stringify(stateOf(seen)),
-        entry.after && JSON.stringify(entry.after),
+        cipher.text(entry.why, AUDIT.why, audited),
+        cipher.json(JSON.stringify(stateOf(seen)), AUDIT.before, audited),
+        cipher.json(entry.after && JSON.stringify(entry.after), AUDIT.after, audited),
         ...parameters,
       ],
     );

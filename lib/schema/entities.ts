@@ -1,4 +1,5 @@
 import { Entity } from 'typeorm';
+import { IdempotencyDataKey } from './idempotency-data-key.entity.js';
 import { IdempotencyJob } from './idempotency-job.entity.js';
 import { IdempotencyProcess } from './idempotency-process.entity.js';
 import { IdempotencyAudit } from './idempotency-audit.entity.js';
@@ -16,6 +17,7 @@ export const idempotencyEntities: EntityClass[] = [
   IdempotencyAudit,
   IdempotencyJob,
   IdempotencyProcess,
+  IdempotencyDataKey,
 ];
 
 const inSchema = new Map<string, EntityClass[]>();
@@ -34,12 +36,14 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
     class IdempotencyAuditInSchema extends IdempotencyAudit {}
     class IdempotencyJobInSchema extends IdempotencyJob {}
     class IdempotencyProcessInSchema extends IdempotencyProcess {}
+    class IdempotencyDataKeyInSchema extends IdempotencyDataKey {}
     Entity('idempotency_keys', { schema })(IdempotencyKeyInSchema);
     Entity('idempotency_phases', { schema })(IdempotencyPhaseInSchema);
     Entity('idempotency_outbox', { schema })(OutboxMessageInSchema);
     Entity('idempotency_audit', { schema })(IdempotencyAuditInSchema);
     Entity('idempotency_jobs', { schema })(IdempotencyJobInSchema);
     Entity('idempotency_processes', { schema })(IdempotencyProcessInSchema);
+    Entity('idempotency_data_keys', { schema })(IdempotencyDataKeyInSchema);
     inSchema.set(
       schema,
       (entities = [
@@ -49,6 +53,7 @@ export function entitiesIn(schema: string | undefined): EntityClass[] {
         IdempotencyAuditInSchema,
         IdempotencyJobInSchema,
         IdempotencyProcessInSchema,
+        IdempotencyDataKeyInSchema,
       ]),
     );
   }

@@ -1,12 +1,15 @@
 import { Check, Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 
 /**
- * What somebody decided about a key or a message: who, what, why, and what it
+ * What somebody decided about a key, a message or a whole scope: who, what, why, and what it
  * changed. It refers to them without a foreign key, because it has to outlive
  * them; no job removes it.
  */
 @Entity('idempotency_audit')
-@Check('ck_idempotency_audit_subject', 'key_id IS NOT NULL OR message_id IS NOT NULL')
+@Check(
+  'ck_idempotency_audit_subject',
+  `key_id IS NOT NULL OR message_id IS NOT NULL OR action = 'erase'`,
+)
 @Index(['scope', 'keyId'])
 @Index(['scope', 'messageId'], { where: 'message_id IS NOT NULL' })
 export class IdempotencyAudit {
@@ -36,7 +39,7 @@ export class IdempotencyAudit {
   @Column('uuid', { name: 'message_id', nullable: true })
   messageId!: string | null;
 
-  /** `resolve`, `resolve_key`, `retry`, `evict`, `expire`, `hold`, `release_hold` or `requeue`. */
+  /** `resolve`, `resolve_key`, `retry`, `evict`, `expire`, `hold`, `release_hold`, `requeue` or `erase`. */
   @Column('text', { name: 'action' })
   action!: string;
 

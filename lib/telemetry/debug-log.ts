@@ -34,6 +34,7 @@ const LINES: Lines = {
   phase_failed: ({ id, phase, error }) => `key ${id}: phase ${phase} fails: ${error}`,
   resolved: ({ id, who, status }) => `key ${id}: resolved by ${who}, ${status} now`,
   decided: ({ id, who, action }) => `key ${id}: ${action} by ${who}`,
+  erased: ({ scope, who, keys }) => `scope ${scope}: erased by ${who}, ${keys} key(s)`,
   swept: ({ id, attempt }) => `key ${id}: attempt ${attempt} is dead`,
   outbox_delivered: ({ id, topic }) => `message ${id} for ${topic}: delivered`,
   outbox_failed: ({ id, topic, error }) => `message ${id} for ${topic}: failed: ${error}`,

@@ -1,7 +1,24 @@
 import { types } from 'node:util';
+import { OWN_WORDS } from './own-words.js';
 
 /** Enough to recognise an error; a page of HTML in its message does not belong in a log. */
 const LONGEST_LINE = 500;
+
+let withholding = 0;
+
+/**
+ * Lets logs and events of this process show names and codes of errors, and not
+ * their texts, which often quote what they failed on: encrypted tables are no use
+ * if the log has the same data. A dead letter still has the whole text, sealed.
+ *
+ * @returns a function that undoes it
+ */
+export function withholdErrorTexts(): () => void {
+  withholding += 1;
+  return () => {
+    withholding -= 1;
+  };
+}
 
 /**
  * An error in one line, for logs: its name and the first line of its message. It
@@ -35,6 +52,7 @@ export function isError(error: unknown): error is Error & { code?: unknown } {
 }
 
 function textOf(error: unknown): string {
+  if (withholding > 0 && !(isError(error) && OWN_WORDS in error)) return nameOf(error);
   if (typeof error === 'string') return error;
   if (!isError(error)) {
     return error === undefined || error === null ? String(error) : `a thrown ${typeof error}`;
@@ -42,4 +60,13 @@ function textOf(error: unknown): string {
   // Node's AggregateError (of a refused connection, for example) has no message.
   const message = error.message || (typeof error.code === 'string' ? error.code : '');
   return message === '' ? error.name : `${error.name}: ${message}`;
+}
+
+/** A code such as ECONNREFUSED or a SQLSTATE says what happened, and nothing about whom. */
+function nameOf(error: unknown): string {
+  if (!isError(error)) return `a thrown ${typeof error}`;
+  const code = typeof error.code === 'string' && /^\w{1,40}$/.test(error.code) ? error.code : '';
+  // A class of the application; an instance could carry any text as its name.
+  const { name } = error.constructor;
+  return `${/^\w{1,80}$/.test(name) ? name : 'Error'}${code && ` (${code})`}`;
 }

@@ -88,6 +88,8 @@ export interface IdempotencyEvents {
   resolved: OfKey & { action: string; who: string; phase: string | undefined; status: string };
   /** An operator decided something else about a key: `retry`, `evict`, `expire`, `hold` or `release_hold`. */
   decided: OfKey & { action: string; who: string };
+  /** An operator erased a scope: nothing that was sealed for it can be read any more. */
+  erased: { scope: string; who: string; keys: number };
   /** A reconciler was asked and did not know the outcome. `leftToPeople`: it is not asked again. */
   reconciliation_failed: OfKey & { phase: string | undefined; leftToPeople: boolean };
   /** The sweeper found a dead attempt. `why`: the reason why its outcome is unknown. */
@@ -139,6 +141,7 @@ export const EVENT_NAMES = Object.keys({
   phase_in_doubt: true,
   resolved: true,
   decided: true,
+  erased: true,
   reconciliation_failed: true,
   swept: true,
   reaped: true,

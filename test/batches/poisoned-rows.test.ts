@@ -30,6 +30,7 @@ describe('A row that the database refuses', () => {
       responseStatus: 201,
       responseHeaders: { 'x-note': header },
       responseBody: Buffer.from(key),
+      responseVersion: 1,
       errorCode: null,
       retention: 86_400_000,
       resumeIn: null,

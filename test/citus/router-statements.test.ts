@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { CompleterStore } from '../../lib/background/completer-store.js';
 import { ReaperStore } from '../../lib/background/reaper-store.js';
 import { ReconcilerStore } from '../../lib/background/reconciler-store.js';
+import { PLAIN, PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { StatusStore } from '../../lib/background/status-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
@@ -31,9 +32,9 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
     database = await createTestDatabase();
     keys = await openKeyStore(database.url);
     phases = new PhaseStore(keys.statements);
-    status = new StatusStore(keys.statements);
+    status = new StatusStore(keys.statements, new PlainCiphers());
     recorded = new RecordedPhases(keys.statements);
-    resolutions = new ResolutionStore(keys.statements);
+    resolutions = new ResolutionStore(keys.statements, new PlainCiphers());
     seen = new ResolutionQueries(keys.statements);
   });
   afterAll(async () => {
@@ -118,6 +119,7 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
           responseStatus: 201,
           responseHeaders: {},
           responseBody: Buffer.from('made'),
+          responseVersion: 1,
           errorCode: null,
           retention: 86_400_000,
           resumeIn: null,
@@ -150,8 +152,10 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
       ]);
     expect(new Set(await tasksOf(intent))).toEqual(new Set([1]));
     expect(new Set(await tasksOf(end))).toEqual(new Set([1]));
-    expect(await recorded.of(attempt)).toMatchObject([{ name: 'charged', state: 'finished' }]);
-    expect(await tasksOf(() => recorded.of(attempt))).toEqual([1]);
+    expect(await recorded.of(attempt, PLAIN)).toMatchObject([
+      { name: 'charged', state: 'finished' },
+    ]);
+    expect(await tasksOf(() => recorded.of(attempt, PLAIN))).toEqual([1]);
     expect(await tasksOf(() => phases.endOf(attempt, 'charged'))).toEqual([1, 1]);
   });
 
@@ -169,7 +173,7 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
     expect(
       await database.query('SELECT FROM idempotency_keys WHERE id = $1', [attempt.id]),
     ).toEqual([]);
-    expect(await recorded.of(attempt)).toEqual([]);
+    expect(await recorded.of(attempt, PLAIN)).toEqual([]);
   });
 
   it('move a key from state to state with one task each', async () => {
@@ -183,7 +187,7 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
       async () =>
         transitions.leaveToWorker(await reserve(), {
           name: 'rides.create',
-          input: undefined,
+          input: null,
           maxRunTime: 1_000,
         }),
     ];
@@ -231,7 +235,7 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
     const resolve = () =>
       resolutions.resolvePhase(found, { state: 'reconciled', result: '1' }, { who: 'webhook' });
     expect(new Set(await tasksOf(resolve))).toEqual(new Set([1]));
-    expect(await recorded.of(attempt)).toMatchObject([{ state: 'reconciled' }]);
+    expect(await recorded.of(attempt, PLAIN)).toMatchObject([{ state: 'reconciled' }]);
   });
 
   it('claim what is due with one read of all nodes, and one task for each scope', async () => {
@@ -251,9 +255,9 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
       );
     }
     const operations = new CompleterStore(statements);
-    const unknown = new ReconcilerStore(statements);
+    const unknown = new ReconcilerStore(statements, new PlainCiphers());
     const reaper = new ReaperStore(statements);
-    const messages = new DeliveryStore(statements);
+    const messages = new DeliveryStore(statements, new PlainCiphers());
     const answer = { status: 408, headers: {}, body: Buffer.alloc(0) };
     const choice = { limit: 10, from: null, except: [] };
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { MemoryReplayCache, NoReplayCache } from '../../lib/keys/replay-cache.js';
 import type { FoundKey } from '../../lib/keys/key-store.js';
 import type { ResolvedPolicy } from '../../lib/policy/resolve-policy.js';
@@ -8,8 +9,8 @@ import { Observation } from '../../lib/telemetry/observation.js';
 const LONG = 1_000_000;
 const nameOf = (key: string) => ({ scope: 'ada', endpoint: '', key });
 
-const SAME = Buffer.from('same');
-const OTHER = Buffer.from('other');
+const SAME = Buffer.alloc(32, 'same');
+const OTHER = Buffer.alloc(32, 'other');
 const policy = { onExpired: 'forget', onMismatch: 'reject', run: 'request' } as ResolvedPolicy;
 
 function requestFor(key: string, fingerprint: Buffer): KeyedRequest {
@@ -92,10 +93,10 @@ describe('The replay cache', () => {
     const keys = new MemoryReplayCache(LONG, 100_000);
     const key = finished();
     keys.keep(nameOf('a'), key, performance.now());
-    const decision = keys.decide(requestFor('a', SAME), policy);
+    const decision = keys.decide(requestFor('a', SAME), policy, PLAIN);
     expect(decision).toMatchObject({ kind: 'replay', answer: key.answer });
-    expect(keys.decide(requestFor('a', OTHER), policy)).toEqual({ kind: 'mismatch' });
-    expect(keys.decide(requestFor('b', SAME), policy)).toBeUndefined();
+    expect(keys.decide(requestFor('a', OTHER), policy, PLAIN)).toEqual({ kind: 'mismatch' });
+    expect(keys.decide(requestFor('b', SAME), policy, PLAIN)).toBeUndefined();
   });
 
   it('can be turned off', () => {

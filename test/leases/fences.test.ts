@@ -23,6 +23,7 @@ function ended({ reservation }: Stale, status: KeyOutcome['status']): KeyOutcome
     responseStatus: 201,
     responseHeaders: {},
     responseBody: Buffer.from('stalled'),
+    responseVersion: 1,
     errorCode: null,
     resumeIn: null,
     retention: 1,

@@ -9,6 +9,7 @@ const TABLES = [
   'idempotency_phases',
   'idempotency_outbox',
   'idempotency_processes',
+  'idempotency_data_keys',
 ];
 
 const routes = new PolicyRoutes({ orders: {} });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import { PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { Database } from '../../lib/postgres/database.js';
 import { COUNTED, PageQueries } from '../../lib/operator/page/page-queries.js';
 import { DoubtQueries } from '../../lib/operator/doubt-queries.js';
@@ -97,7 +98,7 @@ forEachPlatform('The operator page with many keys', (platform) => {
             }
           })(dataSource, 10_000);
           counts = new PageQueries(database);
-          unknown = new UnknownQueries(database, new DoubtQueries(database));
+          unknown = new UnknownQueries(database, new DoubtQueries(database), new PlainCiphers());
         });
         afterAll(() => dataSource.destroy());
 
@@ -195,7 +196,11 @@ forEachPlatform('The operator page with many keys', (platform) => {
           url: app.database.url,
         }).initialize();
         const database = new Database(dataSource, 10_000);
-        const unknown = new UnknownQueries(database, new DoubtQueries(database));
+        const unknown = new UnknownQueries(
+          database,
+          new DoubtQueries(database),
+          new PlainCiphers(),
+        );
         expect((await new PageQueries(database).countUnknown()).leftToPeople).toEqual({
           count: COUNTED,
           more: true,

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import { PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { Database } from '../../lib/postgres/database.js';
 import { DeliveryStore } from '../../lib/outbox/delivery-store.js';
 import { UnhandledTopics } from '../../lib/outbox/unhandled-topics.js';
@@ -16,7 +17,7 @@ beforeAll(async () => {
   Logger.overrideLogger(logger);
   database = await createTestDatabase();
   dataSource = await new DataSource({ ...database.dataSourceOptions }).initialize();
-  store = new DeliveryStore(new Database(dataSource, 10_000));
+  store = new DeliveryStore(new Database(dataSource, 10_000), new PlainCiphers());
   await database.query(
     `INSERT INTO idempotency_outbox (id, topic, available_at, dead_at)
      VALUES (gen_random_uuid(), 'old.mails', now() - interval '2 minutes', NULL),

@@ -4,6 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { OrphanedPhasesStore } from '../../lib/background/orphaned-phases-store.js';
 import { ReaperStore } from '../../lib/background/reaper-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
+import { PLAIN, PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
 import { PhaseStore } from '../../lib/phases/phase-store.js';
 import { LeaseLostError } from '../../lib/policy/phase-errors.js';
@@ -29,7 +30,7 @@ describe('Phases', () => {
     phases = new PhaseStore(keys.statements);
     recorded = new RecordedPhases(keys.statements);
     reaper = new ReaperStore(keys.statements);
-    resolutions = new ResolutionStore(keys.statements);
+    resolutions = new ResolutionStore(keys.statements, new PlainCiphers());
     queries = new ResolutionQueries(keys.statements);
   });
   afterAll(() => dataSource?.destroy());
@@ -98,7 +99,7 @@ describe('Phases', () => {
       await change(attempt, state);
       await remove(attempt);
       expect(await left()).toEqual({ keys: 1, phases: 1 });
-      expect(await recorded.of(other)).toHaveLength(1);
+      expect(await recorded.of(other, PLAIN)).toHaveLength(1);
     });
   });
 
@@ -172,10 +173,10 @@ describe('Phases', () => {
       expect(await left()).toEqual({ keys: 0, phases: 1 });
 
       const anew = await reserve(key);
-      expect(await recorded.of(anew)).toEqual([]);
+      expect(await recorded.of(anew, PLAIN)).toEqual([]);
       expect(await queries.effect(effectKey)).toBeUndefined();
       expect(await intend(anew)).toEqual({ startedAt: expect.any(Date) });
-      expect(await recorded.of(anew)).toHaveLength(1);
+      expect(await recorded.of(anew, PLAIN)).toHaveLength(1);
     });
 
     it('are found in the order of the primary key, a few thousand at a time', async () => {

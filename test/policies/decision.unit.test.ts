@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { decide } from '../../lib/keys/decision.js';
 import type { FoundKey } from '../../lib/keys/key-store.js';
 import { KEY_STATUSES, type KeyStatus } from '../../lib/schema/key-status.js';
 
-const MINE = Buffer.from('mine');
-const OTHER = Buffer.from('other');
+const MINE = Buffer.alloc(32, 'mine');
+const OTHER = Buffer.alloc(32, 'other');
 const EXPIRES = new Date(0);
 const ANSWER = { status: 201, headers: {}, body: Buffer.from('{}') };
 
@@ -44,7 +45,7 @@ const LENIENT: Policy = { ...DEFAULT, onMismatch: 'replay' };
 const POLICIES = [DEFAULT, GONE, LENIENT, { ...GONE, ...LENIENT, onExpired: 'gone' as const }];
 
 const step = (key: FoundKey, policy = DEFAULT, fingerprint = MINE) =>
-  decide(key, { fingerprint, owner: 'me' }, policy);
+  decide(key, { fingerprint, owner: 'me', cipher: PLAIN }, policy);
 
 describe('The decision about a found key', () => {
   it.each<[string, FoundKey, Policy, ReturnType<typeof decide>]>([

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Controller, Post, type Type } from '@nestjs/common';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Idempotent } from 'nestjs-atomic-idempotency';
+import { PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { ReconcilerJob } from '../../lib/background/reconciler-job.js';
 import { Database } from '../../lib/postgres/database.js';
 import { ReconcilerStore } from '../../lib/background/reconciler-store.js';
@@ -101,7 +102,7 @@ describePhases(
       const job = (patience: number) => {
         const get = <T>(token: Type<T>) => app.app.get(token, { strict: false });
         return new ReconcilerJob(
-          new ReconcilerStore(get(Database)),
+          new ReconcilerStore(get(Database), new PlainCiphers()),
           get(ResolutionStore),
           get(Reconcilers),
           10,

@@ -59,6 +59,7 @@ function outcomeOf({ scope, endpoint, key, owner }: Reservation): KeyOutcome {
     responseStatus: 201,
     responseHeaders: {},
     responseBody: Buffer.from(randomUUID()),
+    responseVersion: 1,
     errorCode: null,
     retention: 86_400_000,
     resumeIn: null,

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
+import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { Database, type Lane } from '../../lib/postgres/database.js';
 import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
@@ -63,6 +64,7 @@ export function reservationOf(key: string, fields: Partial<Reservation> = {}): R
     onAbandoned: 'unknown',
     onExpired: 'forget',
     asked: { method: 'POST', route: '/orders', path: '/orders' },
+    cipher: PLAIN,
     observed: new Observation('OrdersController.create'),
     ...fields,
   };

@@ -1,11 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers } from '../../encryption/column-cipher.js';
+import { MESSAGE as SEALED } from '../../encryption/columns.js';
+import { shown } from '../../encryption/shown.js';
 import { MESSAGE, type StoredMessage } from '../../outbox/message-statements.js';
 import { Database } from '../../postgres/database.js';
 import { milliseconds, withDates } from '../../postgres/times.js';
 import { fromJson } from '../../schema/json.js';
 
 /** A message of the outbox, whether it waits or is a dead letter. */
-export interface MessageReport extends Omit<StoredMessage, 'payload' | 'traceparent'> {
+export interface MessageReport extends Omit<StoredMessage, 'payload' | 'traceparent' | 'fault'> {
   payload: unknown;
   keyId: string | null;
   lastError: string | null;
@@ -18,7 +21,10 @@ export interface MessageReport extends Omit<StoredMessage, 'payload' | 'tracepar
 export class MessageQueries {
   private readonly outbox: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.outbox = database.table('idempotency_outbox');
   }
 
@@ -33,6 +39,11 @@ export class MessageQueries {
     );
     if (!row) return undefined;
     const message = withDates(row, 'createdAt', 'availableAt', 'deadAt');
-    return { ...message, payload: fromJson(row.payload ?? undefined) };
+    const cipher = (await this.ciphers.readers([row]))(scope);
+    return {
+      ...message,
+      payload: shown(() => fromJson(cipher.openJson(row.payload, SEALED.payload, row))),
+      lastError: shown(() => cipher.openText(row.lastError, SEALED.lastError, row) ?? null),
+    };
   }
 }

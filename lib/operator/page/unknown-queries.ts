@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { ColumnCiphers, type CipherOf } from '../../encryption/column-cipher.js';
 import { Database } from '../../postgres/database.js';
 import { DoubtQueries, type Doubt } from '../doubt-queries.js';
 import type { KeySummary } from '../key-report.js';
@@ -63,6 +64,7 @@ export class UnknownQueries {
   constructor(
     private readonly database: Database,
     private readonly doubts: DoubtQueries,
+    private readonly ciphers: ColumnCiphers,
   ) {
     this.keys = database.table('idempotency_keys');
   }
@@ -82,8 +84,9 @@ export class UnknownQueries {
     let place = after === undefined ? BEGINNING : placeFrom(after);
     for (let walked = 0; walked < walk; walked += STRETCH) {
       const rows = await this.select(filter, place, limit - keys.length);
+      const cipherOf = await this.ciphers.readers(rows);
       const doubts = await this.doubts.of(rows);
-      keys.push(...rows.map((row) => keyOf(row, doubts.get(row.id))));
+      keys.push(...rows.map((row) => keyOf(row, cipherOf, doubts.get(row.id))));
       if (keys.length >= limit) return { keys, next: cursorOf(placeOf(place.part, rows.at(-1)!)) };
       const end = await this.endOfStretch(place);
       if (!end && place.part === 'reconciler') return { keys, next: undefined };
@@ -137,8 +140,8 @@ interface PlaceRow {
 
 interface UnknownRow extends SummaryRow, PlaceRow {}
 
-function keyOf(row: UnknownRow, doubt: Doubt | undefined): UnknownKey {
-  return { ...summaryOf(row, doubt), keyValidUntil: doubt?.keyValidUntil ?? null };
+function keyOf(row: UnknownRow, cipherOf: CipherOf, doubt: Doubt | undefined): UnknownKey {
+  return { ...summaryOf(row, cipherOf, doubt), keyValidUntil: doubt?.keyValidUntil ?? null };
 }
 
 function placeOf(part: Place['part'], { id, askedAfter }: PlaceRow): Place {

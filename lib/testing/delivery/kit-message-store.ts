@@ -1,12 +1,16 @@
+import type { ColumnCiphers } from '../../encryption/column-cipher.js';
 import type { Database } from '../../postgres/database.js';
 import { withDates } from '../../postgres/times.js';
-import { MESSAGE, type StoredMessage } from '../../outbox/message-statements.js';
+import { MESSAGE, openMessage, type StoredMessage } from '../../outbox/message-statements.js';
 
 /** The kit's own statements on the outbox: it chooses by id, and waits for no pause and no lease. */
 export class KitMessageStore {
   private readonly outbox: string;
 
-  constructor(private readonly database: Database) {
+  constructor(
+    private readonly database: Database,
+    private readonly ciphers: ColumnCiphers,
+  ) {
     this.outbox = database.table('idempotency_outbox');
   }
 
@@ -29,7 +33,9 @@ export class KitMessageStore {
        RETURNING ${MESSAGE}`,
       [id, token, lease],
     );
-    return row && withDates(row, 'createdAt');
+    if (!row) return undefined;
+    const cipherOf = await this.ciphers.readers([row]);
+    return openMessage(withDates(row, 'createdAt'), cipherOf(row.scope));
   }
 
   /** What a run left behind is nobody else's business. */

@@ -6,6 +6,7 @@ import { OutboxRoutes } from '../../outbox/outbox-routes.js';
 import { DeliveryStore } from '../../outbox/delivery-store.js';
 import type { StoredMessage } from '../../outbox/message-statements.js';
 import { Outbox } from '../../outbox/outbox.js';
+import { ColumnCiphers } from '../../encryption/column-cipher.js';
 import { Database } from '../../postgres/database.js';
 import { DATA_SOURCE } from '../../tokens.js';
 import { Deliveries } from './deliveries.js';
@@ -31,7 +32,7 @@ export class KitMessages {
     private readonly options: DeliveryOptions,
   ) {
     this.settings = this.get(IdempotencySettings);
-    this.store = new KitMessageStore(this.get(Database));
+    this.store = new KitMessageStore(this.get(Database), this.get(ColumnCiphers));
     if (this.settings.maintenance.outbox.enabled) {
       throw new Error(
         'verifyDelivery: the outbox job of this application is on and would deliver the messages itself. Switch it off in the test: maintenance: { outbox: false }.',

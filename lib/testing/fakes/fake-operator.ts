@@ -3,16 +3,19 @@ import type { ProcessReports } from '../../background/process-reports.js';
 import { NoReplayCache } from '../../keys/replay-cache.js';
 import { IdempotencyOperator, type KeyResolution } from '../../operator/idempotency-operator.js';
 import type { ExportQueries } from '../../operator/export-queries.js';
+import type { Erasure, Erasures } from '../../operator/erasure.js';
 import type { OperatorQueries } from '../../operator/operator-queries.js';
-import type { By, Change } from '../../resolution/operator-result.js';
+import type { ReencryptReport } from '../../operator/reencryption.js';
+import { refuse, type By, type Change } from '../../resolution/operator-result.js';
 import type { ResolutionQueries } from '../../resolution/resolution-queries.js';
 import type { ResolutionStore } from '../../resolution/resolution-store.js';
 import type { Resolution } from '../../resolution/resolved-phase.js';
 
 /** A decision that the code under test has made. */
 export interface FakeDecision {
-  action: 'resolve' | 'resolveKey' | 'retry' | 'evict' | 'expire' | 'hold' | 'releaseHold';
-  /** The effect key for `resolve`, the id of the key for the others. */
+  action:
+    'resolve' | 'resolveKey' | 'retry' | 'evict' | 'expire' | 'hold' | 'releaseHold' | 'erase';
+  /** The effect key for `resolve`, the scope for `erase`, the id of the key for the others. */
   about: string;
   resolution?: Resolution | KeyResolution;
   by: By;
@@ -27,6 +30,8 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
   readonly decisions: FakeDecision[] = [];
   /** What a decision gets that is well formed. @default refused as `not_found` */
   change: Change | undefined;
+  /** What an erasure gets. @default refused as `not_found` */
+  erasure: Erasure | undefined;
 
   constructor() {
     super(
@@ -43,6 +48,8 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
       { wake: () => undefined } as unknown as Maintenance,
       new NoReplayCache(),
       { jobs: async () => [] } as unknown as ProcessReports,
+      {} as Erasures,
+      undefined,
       { status: 408, headers: {}, body: Buffer.alloc(0) },
     );
   }
@@ -75,6 +82,17 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
 
   override releaseHold(id: string, by: By): Promise<Change> {
     return this.note({ action: 'releaseHold', about: id, by }, super.releaseHold(id, by));
+  }
+
+  override async erase(scope: string, by: By): Promise<Erasure> {
+    this.decisions.push({ action: 'erase', about: scope, by });
+    if (this.erasure) return this.erasure;
+    const refused = refuse('not_found', 'Nothing is sealed for this scope, so nothing was erased.');
+    return { ...refused, erased: false, open: { keys: [], messages: [] } };
+  }
+
+  override async reencrypt(): Promise<ReencryptReport> {
+    return { rewrapped: 0, sealed: 0, left: 0, unreadable: 0 };
   }
 
   private async note(decision: FakeDecision, real: Promise<Change>): Promise<Change> {

@@ -3,6 +3,7 @@ import { Attempt } from '../../keys/attempt.js';
 import { OpenTransactions } from '../../phases/open-transactions.js';
 import { PhaseJournal } from '../../phases/phase-journal.js';
 import { requestContext, type RequestContext } from '../../phases/request-context.js';
+import { PLAIN } from '../../encryption/plain-cipher.js';
 import { UsageGuard } from '../../phases/usage-guard.js';
 import { PhaseUsageError } from '../../policy/phase-errors.js';
 import { resolvePolicy } from '../../policy/resolve-policy.js';
@@ -104,7 +105,13 @@ export class FakeRequests {
     const { lease, retention, onAbandoned, onExpired } = POLICY;
     const owner = randomUUID();
     const times = { lease, retention, onAbandoned, onExpired };
-    const row = this.store.insert({ ...name, ...times, owner, fingerprint: Buffer.alloc(32) });
+    const row = this.store.insert({
+      ...name,
+      ...times,
+      owner,
+      fingerprint: Buffer.alloc(32),
+      cipher: PLAIN,
+    });
     if (plan?.kind !== 'resume') return this.attempt(row);
     row.phases = plan.point.records;
     row.recoveryPoint = plan.point.recoveryPoint;
@@ -118,7 +125,12 @@ export class FakeRequests {
   }
 
   private attempt(row: MemoryKey): Attempt {
-    const reservation = { ...row, lease: POLICY.lease, observed: new Observation(ROUTE) };
+    const reservation = {
+      ...row,
+      lease: POLICY.lease,
+      cipher: PLAIN,
+      observed: new Observation(ROUTE),
+    };
     const attempt = new Attempt(reservation, POLICY, {
       ...row,
       number: row.attempt,

@@ -9,6 +9,8 @@ import type { IdempotencyModuleOptions } from '../../idempotency.options.js';
 import { exported, providers } from '../../idempotency.providers.js';
 import { IdempotentRoutes } from '../../idempotency.routes.js';
 import { IdempotencySettings } from '../../idempotency.settings.js';
+import { ColumnCiphers } from '../../encryption/column-cipher.js';
+import { PlainCiphers } from '../../encryption/plain-cipher.js';
 import { KeyService } from '../../keys/key-service.js';
 import { KeyStore } from '../../keys/key-store.js';
 import { KeyTransitions } from '../../keys/key-transitions.js';
@@ -91,6 +93,8 @@ export function provideIdempotencyForTests(options: IdempotencyForTestsOptions =
       inject: [ModulesContainer],
     },
     MetadataScanner,
+    // There is no database in which something could be sealed.
+    { provide: ColumnCiphers, useValue: new PlainCiphers() },
     { provide: KeyStore, useValue: new MemoryKeys(store) },
     { provide: KeyTransitions, useValue: new MemoryTransitions(store) },
     { provide: LeaseStore, useValue: new MemoryLeases(store) },

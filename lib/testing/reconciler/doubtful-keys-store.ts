@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { INestApplicationContext } from '@nestjs/common';
+import { ColumnCiphers } from '../../encryption/column-cipher.js';
 import { Attempt } from '../../keys/attempt.js';
 import { KeyStore } from '../../keys/key-store.js';
+import { NO_ANSWER } from '../../keys/stored-answer.js';
 import { RecordedPhases } from '../../keys/recorded-phases.js';
 import { PhaseStore } from '../../phases/phase-store.js';
 import { resolvePolicy } from '../../policy/resolve-policy.js';
@@ -11,6 +13,14 @@ import type { PhaseRecord } from '../../schema/phase-record.js';
 import { Observation } from '../../telemetry/observation.js';
 
 const SCOPE = 'verifyReconciler';
+
+/** In the order in which nothing of them is needed any more. */
+const TABLES = [
+  'idempotency_audit',
+  'idempotency_phases',
+  'idempotency_keys',
+  'idempotency_data_keys',
+] as const;
 
 const POLICY = resolvePolicy('ietf', [], SCOPE);
 
@@ -32,6 +42,7 @@ export class DoubtfulKeysStore {
       key: effectKey,
       owner: randomUUID(),
       fingerprint: Buffer.alloc(32),
+      cipher: await this.get(ColumnCiphers).of(this.scope),
       observed: new Observation(SCOPE),
       asked: { method: 'POST', route: `/${SCOPE}`, path: `/${SCOPE}`, kept: undefined },
       ...{ lease, retention, onAbandoned, onExpired },
@@ -58,9 +69,7 @@ export class DoubtfulKeysStore {
       {
         ...reservation,
         status: 'unknown',
-        responseStatus: null,
-        responseHeaders: null,
-        responseBody: null,
+        ...NO_ANSWER,
         errorCode: 'in_doubt',
         resumeIn: null,
       },
@@ -75,13 +84,13 @@ export class DoubtfulKeysStore {
   }
 
   async phaseOf(attempt: Attempt): Promise<PhaseRecord | undefined> {
-    const [phase] = await this.get(RecordedPhases).of(attempt);
+    const [phase] = await this.get(RecordedPhases).of(attempt, attempt.cipher);
     return phase;
   }
 
   /** Nothing of it is the application's. */
   async removeAll(): Promise<void> {
-    for (const name of ['idempotency_audit', 'idempotency_phases', 'idempotency_keys'] as const) {
+    for (const name of TABLES) {
       const table = this.database.table(name);
       await this.database.query(`DELETE FROM ${table} WHERE scope = $1`, [this.scope]);
     }

@@ -22,6 +22,11 @@ export declare const client: ClientProxy;
 export declare const Transport: typeof Transports;
 export declare const dataSource: DataSource;
 export declare const healthIndicator: IdempotencyHealthIndicator;
+/** A key management service. */
+export declare const kms: {
+  encrypt(data: Uint8Array, context: object): Promise<Uint8Array>;
+  decrypt(data: Uint8Array, keyId: string, context: object): Promise<Uint8Array>;
+};
 export declare const maintenance: Maintenance;
 export declare const operator: IdempotencyOperator;
 export declare const outbox: Outbox;

@@ -78,7 +78,7 @@ export class MemoryTransitions implements Pick<KeyTransitions, keyof KeyTransiti
 
   async leaveToWorker(
     attempt: Lease,
-    { name, input, maxRunTime }: { name: string; input: string | undefined; maxRunTime: number },
+    { name, input, maxRunTime }: { name: string; input: string | null; maxRunTime: number },
   ): Promise<boolean> {
     const row = this.running(attempt);
     if (!row) return false;

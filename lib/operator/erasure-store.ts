@@ -83,6 +83,15 @@ export class ErasureStore {
     return { keys, messages };
   }
 
+  /** Whether somebody holds a key of the scope, so that nothing of it may go. */
+  async isHeld(scope: string): Promise<boolean> {
+    const [row] = await this.database.query<{ held: boolean }>(
+      `SELECT EXISTS (SELECT FROM ${this.keys} k WHERE k.scope = $1 AND k.held_at IS NOT NULL) AS held`,
+      [scope],
+    );
+    return row!.held;
+  }
+
   /** Whether something of the scope is not sealed, so that it would stay readable. */
   async hasPlaintext(scope: string): Promise<boolean> {
     const [row] = await this.database.query<{ found: boolean }>(
@@ -108,7 +117,7 @@ export class ErasureStore {
 
   /**
    * Deletes the data key, with its audit entry: from here on nothing of the scope
-   * can be read. Unless it is forced, work that came meanwhile prevents it. The
+   * can be read. A hold prevents it, and, unless it is forced, work that came meanwhile. The
    * entry itself is not sealed: the scope has no key any more.
    */
   async deleteDataKey(
@@ -119,7 +128,9 @@ export class ErasureStore {
     const rows = await this.database.query(
       `WITH erased AS (
          DELETE FROM ${this.dataKeys} d
-         WHERE d.scope = $1 AND ($4::boolean OR NOT EXISTS (
+         WHERE d.scope = $1
+           AND NOT EXISTS (SELECT FROM ${this.keys} k WHERE k.scope = $1 AND k.held_at IS NOT NULL)
+           AND ($4::boolean OR NOT EXISTS (
              SELECT FROM ${this.keys} k WHERE k.scope = $1 AND ${OPEN}
            ) AND NOT EXISTS (SELECT FROM ${this.outbox} m WHERE m.scope = $1))
          RETURNING d.id, d.created_at

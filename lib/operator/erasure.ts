@@ -51,6 +51,11 @@ export class Erasures {
         'Only sealed data can be erased by deleting a key, and this module has no encryption option. Without it, data stays in backups and write-ahead logs whatever is deleted here.';
       return refused(refuse('invalid', detail));
     }
+    if (await store.isHeld(scope)) {
+      const detail =
+        'A key of this scope is held, and what is held may not go. Release the hold first.';
+      return refused(refuse('held', detail));
+    }
     if (await store.hasPlaintext(scope)) {
       const detail =
         'Some data of this scope is not sealed yet and would stay readable. Run reencrypt() first.';

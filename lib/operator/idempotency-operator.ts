@@ -48,6 +48,11 @@ export type KeyResolution =
 type Decide = (seen: SeenForDecision, actor: Actor) => Refused | Promise<Written | undefined>;
 
 /** More rounds than any race takes. */
+const READ_ONLY = refuse(
+  'read_only',
+  'This process only reads (readOnly: true). Decide in one that has the jobs, or serves requests.',
+);
+
 const MOST_ROUNDS = 5;
 
 /**
@@ -269,9 +274,9 @@ export class IdempotencyOperator {
    * `encryption.dataKeyCache.maxAge`. A new request of the scope gets a new data
    * key.
    *
-   * It is refused while a key is not finished or a message is not delivered, unless
-   * it is forced: then what is lost is in the result and in the audit. A request
-   * that runs meanwhile loses its lease and gets 409.
+   * It is refused while a key is held; and while a key is not finished or a message
+   * is not delivered, unless it is forced: then what is lost is in the result and in
+   * the audit. A request that runs meanwhile loses its lease and gets 409.
    *
    * Write-ahead logs and older backups still hold the wrapped data key: whoever has
    * one of them and the master key can read the scope in it. To end that, rotate
@@ -279,6 +284,7 @@ export class IdempotencyOperator {
    * topic and ordering key are not sealed; do not put personal data there.
    */
   async erase(scope: string, by: By, options: EraseOptions = {}): Promise<Erasure> {
+    if (this.readOnly) return { ...READ_ONLY, erased: false, open: { keys: [], messages: [] } };
     return this.erasures.erase(scope, by, options);
   }
 
@@ -328,12 +334,7 @@ export class IdempotencyOperator {
   ): Promise<Change> {
     const actor = actorOf(by);
     if (!actor) return refuse('invalid', 'Say who decides this: the audit needs a name.');
-    if (this.readOnly) {
-      return refuse(
-        'read_only',
-        'This process only reads (readOnly: true). Decide in one that has the jobs, or serves requests.',
-      );
-    }
+    if (this.readOnly) return READ_ONLY;
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const seen = await see();
       if (!seen) return refuse('not_found', missing);

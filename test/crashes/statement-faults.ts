@@ -48,8 +48,13 @@ export class StatementFaults {
       if (this.isDue('before', nth)) await this.terminateBackendOf(client);
       if (isQuery(args[0])) {
         const { callback } = args[0];
-        args[0].callback = (...outcome) =>
-          void after(nth).then(() => callback(...outcome), callback);
+        args[0].callback = async (...outcome) => {
+          const failed = await after(nth).then(
+            () => undefined,
+            (error: unknown) => [error],
+          );
+          callback(...(failed ?? outcome));
+        };
         return query(...args);
       }
       const result = await query(...args);

@@ -123,6 +123,22 @@ forEachPlatform('An erased scope', (platform) => {
     expect(await database.query(`SELECT FROM idempotency_outbox WHERE scope = 'cy'`)).toEqual([]);
   });
 
+  it('is not erased while a key is held, not even by force', async () => {
+    expect((await post(apps[0], 'di', 'plain/x', 'held')).status).toBe(201);
+    const { id } = await keyRow(database, 'held');
+    const operator = operatorOf(apps[0]);
+    await operator.hold(id as string, 'legal');
+    for (const force of [false, true]) {
+      expect(await operator.erase('di', 'eve', { force })).toMatchObject({
+        erased: false,
+        reason: 'held',
+      });
+    }
+    expect(await dataKeys('di')).toHaveLength(1);
+    await operator.releaseHold(id as string, 'legal');
+    expect(await operator.erase('di', 'eve')).toMatchObject({ erased: true, keys: 1 });
+  });
+
   it('does not run again what a process with the old data key recorded after the erasure', async () => {
     expect((await post(apps[1], 'dan', 'plain/x', 'a')).status).toBe(201);
     expect(await operatorOf(apps[0]).erase('dan', 'eve')).toMatchObject({ erased: true });

@@ -131,10 +131,11 @@ export class IdempotencyModule
     this.database.open();
     const { settings } = this;
     await checkSchema(this.dataSource, this.database, this.schema, settings.readOnly);
-    await checkEncryption(this.dataKeys, settings.encryption);
     this.routes.explore();
     const work = workOf(settings, this.routes.anyEntry, this.page);
     await checkRole(this.database, work.purposes, work.separation);
+    // A role that sees one scope at a time cannot look at all data keys; a sealed row is refused.
+    if (!this.database.separatesScopes) await checkEncryption(this.dataKeys, settings.encryption);
     checkRetention(this.routes.all, this.settings.clientRetries);
     this.coverage.check(this.settings.coverage);
     this.reconcilers.explore();

@@ -47,12 +47,12 @@ export type KeyResolution =
 /** Decides about a key as it was read: refuses, or writes. */
 type Decide = (seen: SeenForDecision, actor: Actor) => Refused | Promise<Written | undefined>;
 
-/** More rounds than any race takes. */
 const READ_ONLY = refuse(
   'read_only',
   'This process only reads (readOnly: true). Decide in one that has the jobs, or serves requests.',
 );
 
+/** More rounds than any race takes. */
 const MOST_ROUNDS = 5;
 
 /**

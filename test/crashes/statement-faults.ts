@@ -82,7 +82,7 @@ export class StatementFaults {
 /** A query that is told of its end by itself, instead of by a promise. */
 interface Query {
   submit: unknown;
-  callback: (...outcome: unknown[]) => void;
+  callback: (...outcome: unknown[]) => unknown;
 }
 
 function isQuery(given: unknown): given is Query {

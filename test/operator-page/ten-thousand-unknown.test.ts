@@ -103,7 +103,12 @@ forEachPlatform('The operator page with many keys', (platform) => {
         afterAll(() => dataSource.destroy());
 
         const RECONCILED = '(reconcile_after, id) WHERE (reconcile_after IS NOT NULL)';
-        it.each<[string, () => Promise<unknown>, string, string]>([
+        /** The index of limits has about the same rows. */
+        const EITHER = [
+          RECONCILED,
+          '(scope) WHERE ((resume_after IS NOT NULL) OR (reconcile_after IS NOT NULL))',
+        ];
+        it.each<[string, () => Promise<unknown>, string, string | string[]]>([
           [
             'the unknown keys',
             () => unknown.page(ANY, undefined, 20),
@@ -114,7 +119,7 @@ forEachPlatform('The operator page with many keys', (platform) => {
             'the unknown keys of a route',
             () => unknown.page({ ...ANY, route: '/tips' }, undefined, 20),
             'idempotency_keys',
-            RECONCILED,
+            EITHER,
           ],
           [
             'the unknown keys behind a place, left to people',
@@ -128,12 +133,7 @@ forEachPlatform('The operator page with many keys', (platform) => {
             'idempotency_keys',
             RECONCILED,
           ],
-          [
-            'the count of unknown keys',
-            () => counts.countUnknown(),
-            'idempotency_keys',
-            RECONCILED,
-          ],
+          ['the count of unknown keys', () => counts.countUnknown(), 'idempotency_keys', EITHER],
           [
             'the count of what waits for workers',
             () => counts.countResumable(),
@@ -162,7 +162,8 @@ forEachPlatform('The operator page with many keys', (platform) => {
                FROM pg_indexes WHERE tablename = $1 AND indexname = ANY ($2)`,
               [table, nodes.map((node) => node['Index Name'])],
             );
-            expect(used).toEqual([{ columns: index }]);
+            expect(used).toHaveLength(1);
+            expect([index].flat()).toContain(used[0]!.columns);
           }
         });
 

@@ -38,9 +38,9 @@ describe('The grants', () => {
   it('make policies only if they are asked to', () => {
     expect(idempotencyGrants(roles)).not.toContain('POLICY');
     const sql = idempotencyGrants({ ...roles, rowLevelSecurity: true });
-    expect(sql.match(/CREATE POLICY idempotency_scope .* TO "api" USING/g)).toHaveLength(4);
+    expect(sql.match(/CREATE POLICY idempotency_scope .* TO "api" USING/g)).toHaveLength(5);
     expect(sql.match(/CREATE POLICY idempotency_all_scopes .* TO "jobs", "support"/g)).toHaveLength(
-      4,
+      5,
     );
     expect(idempotencyGrants({ ...roles, rowLevelSecurity: false })).toContain('DISABLE ROW LEVEL');
   });

@@ -81,6 +81,8 @@ class Frame {
   private readonly begin: Preceding;
   private last: LastStatement | undefined;
   private committing = false;
+  /** The work has asked for a statement, which may not have been sent yet: nobody has to await it. */
+  private asked = false;
   private used = true;
 
   constructor(
@@ -92,8 +94,14 @@ class Frame {
     this.begin = new Preceding(client, begun);
     const query = runner.query.bind(runner) as Query;
     // TypeORM sends the frame through this method too, between the events for its subscribers.
-    runner.query = (async (text, ...rest) =>
-      (await this.frame(text)) ?? query(text, ...rest)) as Query as QueryRunner['query'];
+    // Statements of the work pass at once, so that the last statement does not overtake them.
+    const framed: Query = (text, ...rest) => {
+      const send = () => query(text, ...rest);
+      const frame = this.frame(text, send);
+      this.asked ||= frame === undefined;
+      return frame ?? send();
+    };
+    runner.query = framed as QueryRunner['query'];
   }
 
   /** @returns false if there was nothing to commit */
@@ -105,17 +113,22 @@ class Frame {
   }
 
   /** What TypeORM gets for a statement of the frame; undefined if it has to be sent as it is. */
-  private async frame(text: string): Promise<unknown[] | undefined> {
+  private frame(text: string, send: () => Promise<unknown>): Promise<unknown> | undefined {
     if (BEGIN.test(text) && !this.begin.done) {
       this.begin.add(text);
       return this.logged(text);
     }
-    if (text === 'ROLLBACK') return this.begin.withdraw() ? this.logged(text) : undefined;
+    if (text === 'ROLLBACK') return this.isUnused() ? this.logged(text) : undefined;
     if (text !== 'COMMIT' || !this.committing) return undefined;
     this.committing = false;
-    this.used = !this.begin.withdraw();
-    const ended = !this.used || (this.last && (await this.end(this.last)));
-    return ended ? this.logged(text) : undefined;
+    this.used = !this.isUnused();
+    if (!this.used) return this.logged(text);
+    return this.last && this.end(this.last).then((sent) => (sent ? this.logged(text) : send()));
+  }
+
+  /** Then BEGIN will not be sent either. */
+  private isUnused(): boolean {
+    return !this.asked && this.begin.withdraw();
   }
 
   /** @returns false if COMMIT was not sent: a package that wraps the driver may drop it */
@@ -136,7 +149,7 @@ class Frame {
     }
   }
 
-  private logged(text: string): unknown[] {
+  private async logged(text: string): Promise<unknown[]> {
     this.runner.manager.connection.logger.logQuery(text, undefined, this.runner);
     return [];
   }

@@ -104,9 +104,11 @@ forEachPlatform('Logged refusals', (platform) => {
           expect((await send(`${app.url}/orders`, { key: key + SECRET })).status).toBe(503);
         }
       });
-      expect(logger.errors).toEqual([expect.stringMatching(words)]);
-      expect(logger.errors[0]).toContain('ShopController.order');
-      expect(logger.errors[0]).not.toContain(SECRET);
+      // A server that accepts no writes also opens the circuit breaker, which says so once.
+      const refusals = logger.errors.filter((line) => !line.startsWith('The database has failed'));
+      expect(refusals).toEqual([expect.stringMatching(words)]);
+      expect(refusals[0]).toContain('ShopController.order');
+      expect(logger.errors.join()).not.toContain(SECRET);
       expect(executions).toBe(0);
     });
   });

@@ -173,6 +173,24 @@ describe('A transaction that ends with a statement of the library', () => {
     expect(await words()).toEqual(['alone']);
   });
 
+  it('has a statement in it that nobody awaits', async () => {
+    let unawaited: Promise<unknown> | undefined;
+    await transactions.run(async (tx) => {
+      unawaited = add(tx, 'unawaited');
+      return last();
+    }, begun);
+    await unawaited;
+    expect(sent()).toEqual(['START', 'INSERT', 'WITH', 'COMMIT']);
+
+    const failed = transactions.run(async (tx) => {
+      unawaited = add(tx, 'rolled back');
+      throw new Error('changed my mind');
+    }, begun);
+    await expect(failed).rejects.toThrow('changed my mind');
+    await unawaited;
+    expect(await words()).toEqual(['unawaited', 'last']);
+  });
+
   it('keeps the isolation level of the data source', async () => {
     const strict = await new DataSource({
       type: 'postgres',

@@ -25,7 +25,8 @@ const CONSEQUENCES: Partial<Record<Finding['code'], Finding['code'][]>> = {
   calls_differ: ['request_differs'],
   // What is taken for never sent is sent again.
   effect_key_not_sent: ['doubt_taken_for_no'],
-  rows_differ: ['phases_differ'],
+  // A statement that nobody awaits may end inside or outside the transaction of its phase.
+  rows_differ: ['phases_differ', 'statement_not_awaited'],
   answer_not_repeatable: ['replay_differs'],
   unhandled_rejection: [
     'phase_not_awaited',

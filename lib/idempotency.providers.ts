@@ -17,6 +17,7 @@ import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, IMPORTED, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
+import { openDatabase } from './postgres/open-database.js';
 import { CircuitBreaker, NO_BREAKER } from './postgres/store-breaker.js';
 import { limitsProviders, RESERVER } from './limits.providers.js';
 import { WaitingPlaces } from './limits/waiting-places.js';
@@ -31,6 +32,7 @@ import { HandlerRunner } from './phases/handler-runner.js';
 import { HttpExchanges } from './http-exchange.js';
 import { KeyHygiene } from './request/key-hygiene.js';
 import { RequestReader } from './request/request-reader.js';
+import { DistributedKeyStore } from './keys/distributed-key-store.js';
 import { KeyStore } from './keys/key-store.js';
 import { KeyTransitions } from './keys/key-transitions.js';
 import { LeaseStore } from './keys/lease-store.js';
@@ -75,10 +77,14 @@ export const providers: Provider[] = [
       dataSource: DataSource,
       { storeTimeout, preparedStatements, circuitBreaker }: IdempotencySettings,
       schema?: string,
-    ) => {
-      const breaker = circuitBreaker ? new CircuitBreaker(circuitBreaker) : NO_BREAKER;
-      return new Database(dataSource, storeTimeout, schema, preparedStatements, false, breaker);
-    },
+    ) =>
+      openDatabase(dataSource, {
+        timeout: storeTimeout,
+        schema,
+        prepares: preparedStatements,
+        breaker: circuitBreaker ? new CircuitBreaker(circuitBreaker) : NO_BREAKER,
+        table: 'idempotency_keys',
+      }),
     inject: [DATA_SOURCE, IdempotencySettings, SCHEMA],
   },
   {
@@ -136,7 +142,12 @@ export const providers: Provider[] = [
     inject: [CallRunner, IdempotencySettings],
   },
   KeyService,
-  KeyStore,
+  {
+    provide: KeyStore,
+    useFactory: (database: Database) =>
+      database.distributed ? new DistributedKeyStore(database) : new KeyStore(database),
+    inject: [Database],
+  },
   KeyTransitions,
   LeaseStore,
   RecordedPhases,
@@ -145,9 +156,12 @@ export const providers: Provider[] = [
   WaitingRequests,
   {
     provide: KeyBatches,
-    useFactory: (keys: KeyStore, { storeTimeout, batching }: IdempotencySettings) =>
-      new KeyBatches(keys, storeTimeout, batching),
-    inject: [KeyStore, IdempotencySettings],
+    useFactory: (
+      keys: KeyStore,
+      { storeTimeout, batching }: IdempotencySettings,
+      { distributed }: Database,
+    ) => new KeyBatches(keys, storeTimeout, batching && !distributed),
+    inject: [KeyStore, IdempotencySettings, Database],
   },
   {
     provide: ReplayCache,
@@ -239,7 +253,7 @@ export const providers: Provider[] = [
       { storeTimeout, batching }: IdempotencySettings,
       watch: TransactionWatch,
     ) => {
-      const batches = new PhaseBatches(store, storeTimeout, batching);
+      const batches = new PhaseBatches(store, storeTimeout, batching && !database.distributed);
       const work = new Transactions(dataSource, database);
       const transactions = new PhaseTransactions(work, store, batches);
       return new AtomicPhase({ batches, transactions, reconcilers }, watch);

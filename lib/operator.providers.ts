@@ -14,6 +14,7 @@ import { Erasures } from './operator/erasure.js';
 import { Reencryption } from './operator/reencryption.js';
 import { ReencryptionStore } from './operator/reencryption-store.js';
 import { AuditQueries } from './operator/audit-queries.js';
+import { DoubtQueries } from './operator/doubt-queries.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { ExportQueries } from './operator/export-queries.js';
 import { HealthStore } from './operator/health-store.js';
@@ -36,6 +37,7 @@ export const operatorProviders: Provider[] = [
   ResolutionStore,
   ResolutionQueries,
   AuditQueries,
+  DoubtQueries,
   OperatorQueries,
   ExportQueries,
   HealthStore,

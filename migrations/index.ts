@@ -13,6 +13,7 @@ import { CreateIdempotencyProcesses1763251200005 } from './1763251200005-create-
 import { CreateIdempotencyDataKeys1763251200006 } from './1763251200006-create-idempotency-data-keys.js';
 import type { SchemaStep } from './table-names.js';
 
+export { distributeOnCitus, type CitusOptions } from './distribute-on-citus.js';
 export { idempotencyGrants, type IdempotencyGrants } from './grants.js';
 
 type Step = (new (schema?: string) => MigrationInterface) & { adds: SchemaStep };

@@ -84,6 +84,7 @@ export default defineConfig({
           item('Testing', 'guides/testing'),
           item('Is my endpoint crash-safe?', 'guides/crash-safety'),
           item('Multi-tenant scopes', 'guides/multi-tenant-scopes'),
+          item('Citus', 'guides/citus'),
           item('Encryption and erasure', 'guides/encryption'),
           item('Limits', 'guides/limits'),
           item('Migrating', 'guides/migrating'),

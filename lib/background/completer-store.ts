@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { SEEN, type SeenKey } from '../keys/seen-key.js';
 import { Database } from '../postgres/database.js';
-import { sameKey } from '../schema/key-name.js';
+import { sameKey, type KeyName } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 
 /** A key whose operation can be completed without its client. */
@@ -42,25 +42,35 @@ export class CompleterStore {
     claim: number,
     batch: number,
   ): Promise<OpenOperation[]> {
-    return this.database.query<OpenOperation>(
-      `WITH due AS (
-         SELECT k.scope, k.endpoint, k.key
-         FROM ${this.keys} k
-         WHERE k.resume_after <= now() AND k.status IN ('failed_retryable', 'pending')
-           AND k.operation = ANY ($1)
-         ORDER BY k.resume_after
-         LIMIT $3
-         FOR UPDATE SKIP LOCKED
-       )
-       UPDATE ${this.keys} k
-       SET resume_after = now() + $2::float8 * interval '1 millisecond'
-       FROM due
-       WHERE ${sameKey('k', 'due')}
-       RETURNING ${SEEN}, k.fingerprint, k.operation, k.input::text AS "input",
-                 k.recovery_point AS "recoveryPoint", k.resume_attempts AS "resumeAttempts",
-                 k.traceparent, k.lease_ms AS "leaseMs", k.max_run_time_ms::float8 AS "maxRunTimeMs"`,
-      [names, claim, batch],
+    const { scopes } = this.database;
+    return scopes.claim(
+      batch,
+      () => this.database.query<KeyName>(this.due('$1', '$2'), [names, batch]),
+      (limit, scope) =>
+        this.database.query<OpenOperation>(
+          `WITH due AS (
+             ${this.due('$1', '$3', scopes.has('k', 4))}
+             FOR UPDATE SKIP LOCKED
+           )
+           UPDATE ${this.keys} k
+           SET resume_after = now() + $2::float8 * interval '1 millisecond'
+           FROM due
+           WHERE ${sameKey('k', 'due')} AND ${scopes.has('k', 4)}
+           RETURNING ${SEEN}, k.fingerprint, k.operation, k.input::text AS "input",
+                     k.recovery_point AS "recoveryPoint", k.resume_attempts AS "resumeAttempts",
+                     k.traceparent, k.lease_ms AS "leaseMs", k.max_run_time_ms::float8 AS "maxRunTimeMs"`,
+          [names, claim, limit, ...scope],
+        ),
     );
+  }
+
+  private due(names: string, limit: string, where = 'true'): string {
+    return `SELECT k.scope, k.endpoint, k.key
+            FROM ${this.keys} k
+            WHERE k.resume_after <= now() AND k.status IN ('failed_retryable', 'pending')
+              AND k.operation = ANY (${names}) AND ${where}
+            ORDER BY k.resume_after
+            LIMIT ${limit}`;
   }
 
   /**

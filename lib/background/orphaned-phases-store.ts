@@ -11,6 +11,13 @@ interface Place {
   id: string;
 }
 
+/** The phases that were looked at, and the keys of those that have none. */
+interface Stretch extends Place {
+  phases: number;
+  scopes: string[];
+  ids: string[];
+}
+
 const BEGINNING: Place = { scope: '', id: '0' };
 
 /**
@@ -35,24 +42,35 @@ export class OrphanedPhasesStore {
    * that can be seen was written after its key: if the key cannot be seen, it is gone.
    */
   async removeNext(): Promise<void> {
-    const [last] = await this.database.query<Place & { full: boolean }>(
-      `WITH stretch AS MATERIALIZED (
-         SELECT scope, key_id AS id FROM ${this.phases}
-         WHERE (scope, key_id) > ($1, $2::bigint)
-         ORDER BY scope, key_id
+    const [stretch] = await this.database.query<Stretch>(
+      `SELECT (array_agg(scope ORDER BY scope DESC, id DESC))[1] AS scope,
+              (array_agg(id ORDER BY scope DESC, id DESC))[1] AS id,
+              count(*)::int AS phases,
+              coalesce(array_agg(scope) FILTER (WHERE orphaned), '{}') AS scopes,
+              coalesce(array_agg(id) FILTER (WHERE orphaned), '{}') AS ids
+       FROM (
+         SELECT p.scope, p.key_id AS id, k.id IS NULL AS orphaned
+         FROM ${this.phases} p LEFT JOIN ${this.keys} k ON k.scope = p.scope AND k.id = p.key_id
+         WHERE (p.scope, p.key_id) > ($1, $2::bigint)
+         ORDER BY p.scope, p.key_id
          LIMIT ${STRETCH}
-       ), orphans AS (
-         SELECT DISTINCT scope, id FROM stretch s
-         WHERE NOT EXISTS (SELECT FROM ${this.keys} k WHERE k.scope = s.scope AND k.id = s.id)
-       ), removed AS (
-         DELETE FROM ${this.phases} p USING orphans WHERE ${isPhaseOf('orphans')}
-       )
-       SELECT scope, id, (SELECT count(*) FROM stretch) = ${STRETCH} AS full
-       FROM stretch
-       ORDER BY scope DESC, id DESC
-       LIMIT 1`,
+       ) stretch`,
       [this.place.scope, this.place.id],
     );
-    this.place = last?.full ? last : BEGINNING;
+    const { scope, id, phases, scopes, ids } = stretch!;
+    if (ids.length > 0) await this.remove(ids.map((key, at) => ({ id: key, scope: scopes[at]! })));
+    this.place = phases === STRETCH ? { scope, id } : BEGINNING;
+  }
+
+  private async remove(keys: readonly Place[]): Promise<void> {
+    const { scopes } = this.database;
+    await scopes.each(keys, (some, scope) =>
+      this.database.query(
+        `DELETE FROM ${this.phases} p
+         USING unnest($1::text[], $2::bigint[]) AS gone (scope, id)
+         WHERE ${isPhaseOf('gone')} AND ${scopes.has('p', 3)}`,
+        [some.map((key) => key.scope), some.map((key) => key.id), ...scope],
+      ),
+    );
   }
 }

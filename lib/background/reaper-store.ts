@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Answer } from '../answers/answer.js';
 import { sqlCode } from '../schema/error-code.js';
 import { Database } from '../postgres/database.js';
+import { exactTime } from '../postgres/times.js';
 import { isPhaseOf, sameKey, type KeyName } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
@@ -21,13 +22,22 @@ export type ReapOutcome =
 export interface ReapedKey extends KeyName {
   id: string;
   outcome: ReapOutcome;
-  /** A string, because it is exact to the microsecond. */
+  /** Seconds since 1970; a string, because it is exact to the microsecond. */
   expiredAt: string;
 }
 
-/** Which keys to reap: the next ones, or these. */
-export type ReapChoice =
-  { limit: number; from: string | null; except: readonly string[] } | { ids: readonly string[] };
+/** A key past its retention. */
+export interface DueKey {
+  scope: string;
+  id: string;
+}
+
+/** Which keys to reap next. */
+export interface ReapChoice {
+  limit: number;
+  from: string | null;
+  except: readonly string[];
+}
 
 /**
  * How long the reaper waits for a lock that a transaction of the application
@@ -65,13 +75,48 @@ export class ReaperStore {
    * and so are keys that run, are unknown or are held. Finished keys are removed; open
    * ones, which nobody finished, are closed with `answer`.
    */
-  reap(choice: ReapChoice, answer: Answer): Promise<ReapedKey[]> {
-    const which =
-      'ids' in choice
-        ? 'k.id = ANY ($4::bigint[])'
-        : '($4::timestamptz IS NULL OR k.expires_at >= $4) AND NOT k.id = ANY ($5::bigint[])';
+  async reap(choice: ReapChoice, answer: Answer): Promise<ReapedKey[]> {
+    const { limit, from, except } = choice;
+    const next =
+      '($5::float8 IS NULL OR k.expires_at >= to_timestamp($5)) AND NOT k.id = ANY ($6::bigint[])';
+    const reaped = await this.database.scopes.claim(
+      limit,
+      () => this.due(choice),
+      (most, scope, found) =>
+        found
+          ? this.reapFound(found, scope, answer)
+          : this.send(next, most, answer, [from, except]),
+    );
+    return inOrder(reaped);
+  }
+
+  /** The same for these keys. */
+  async reapThese(keys: readonly DueKey[], answer: Answer): Promise<ReapedKey[]> {
+    const reaped = await this.database.scopes.each(keys, (some, scope) =>
+      this.reapFound(some, scope, answer),
+    );
+    return inOrder(reaped);
+  }
+
+  private reapFound(
+    keys: readonly DueKey[],
+    scope: string[],
+    answer: Answer,
+  ): Promise<ReapedKey[]> {
+    const ids = keys.map(({ id }) => id);
+    const these = `k.id = ANY ($5::bigint[]) AND ${this.database.scopes.has('k', 6)}`;
+    return this.send(these, ids.length, answer, [ids, ...scope]);
+  }
+
+  private send(
+    which: string,
+    limit: number,
+    answer: Answer,
+    parameters: readonly unknown[],
+  ): Promise<ReapedKey[]> {
+    const { scopes } = this.database;
     const having = (outcome: ReapOutcome) =>
-      `due.outcome = '${outcome}' AND ${sameKey('k', 'due')}`;
+      `due.outcome = '${outcome}' AND ${sameKey('k', 'due')} AND ${scopes.has('k', 6)}`;
     return this.database.query<ReapedKey>(
       `WITH due AS MATERIALIZED (
          SELECT k.id, k.scope, k.endpoint, k.key, k.expires_at,
@@ -79,7 +124,7 @@ export class ReaperStore {
                   WHEN k.status = 'expired' OR (${FINISHED} AND k.on_expired IS NULL) THEN 'removed'
                   WHEN ${FINISHED} THEN 'buried'
                   WHEN k.resume_after IS NOT NULL AND k.overdue IS NULL THEN 'overdue'
-                  WHEN EXISTS (${phaseInDoubt(this.phases)}) THEN 'in_doubt'
+                  WHEN EXISTS (${phaseInDoubt(this.phases, scopes.has('p', 6))}) THEN 'in_doubt'
                   ELSE 'closed'
                 END AS outcome
          FROM ${this.keys} k
@@ -88,7 +133,7 @@ export class ReaperStore {
            AND ${REAPABLE}
            AND ${which}
          ORDER BY k.expires_at
-         LIMIT ${'ids' in choice ? choice.ids.length : Number(choice.limit)}
+         LIMIT $4
          FOR UPDATE OF k SKIP LOCKED
        ), removed AS (
          DELETE FROM ${this.keys} k USING due WHERE ${having('removed')}
@@ -96,7 +141,7 @@ export class ReaperStore {
          UPDATE ${this.keys} k SET ${TOMBSTONE} FROM due WHERE ${having('buried')}
        ), phases_of_both AS (
          DELETE FROM ${this.phases} p USING due
-         WHERE due.outcome IN ('removed', 'buried') AND ${isPhaseOf('due')}
+         WHERE due.outcome IN ('removed', 'buried') AND ${isPhaseOf('due')} AND ${scopes.has('p', 6)}
        ), closed AS (
          UPDATE ${this.keys} k SET ${completedWith(1)}, last_error_code = ${sqlCode('unfinished')}
          FROM due WHERE ${having('closed')}
@@ -110,26 +155,25 @@ export class ReaperStore {
          SET status = 'unknown', last_error_code = ${sqlCode('in_doubt')}, reconcile_after = now(), resume_after = NULL
          FROM due WHERE ${having('in_doubt')}
        )
-       SELECT id, scope, endpoint, key, outcome, expires_at::text AS "expiredAt" FROM due ORDER BY expires_at`,
-      [
-        answer.status,
-        JSON.stringify(answer.headers),
-        answer.body,
-        ...('ids' in choice ? [choice.ids] : [choice.from, choice.except]),
-      ],
+       SELECT id, scope, endpoint, key, outcome, ${exactTime('expires_at')} AS "expiredAt" FROM due ORDER BY expires_at`,
+      [answer.status, JSON.stringify(answer.headers), answer.body, limit, ...parameters],
     );
   }
 
   /** The keys that would be reaped, without changing them. */
-  async due({ limit, from, except }: Exclude<ReapChoice, { ids: unknown }>): Promise<string[]> {
-    const rows = await this.database.query<{ id: string }>(
-      `SELECT id FROM ${this.keys} k
+  due({ limit, from, except }: ReapChoice): Promise<DueKey[]> {
+    return this.database.query<DueKey>(
+      `SELECT scope, id FROM ${this.keys} k
        WHERE expires_at <= now() AND ${REAPABLE}
-         AND ($2::timestamptz IS NULL OR expires_at >= $2) AND NOT id = ANY ($3::bigint[])
+         AND ($2::float8 IS NULL OR expires_at >= to_timestamp($2)) AND NOT id = ANY ($3::bigint[])
        ORDER BY expires_at
        LIMIT $1`,
       [limit, from, except],
     );
-    return rows.map((row) => row.id);
   }
+}
+
+/** By expiry, where they came from several scopes. */
+function inOrder(reaped: ReapedKey[]): ReapedKey[] {
+  return reaped.sort((one, other) => Number(one.expiredAt) - Number(other.expiredAt));
 }

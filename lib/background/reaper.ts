@@ -4,7 +4,7 @@ import { publish } from '../telemetry/publish.js';
 import type { UnknownOutcomes } from '../keys/unknown-outcomes.js';
 import { errorCode } from '../postgres/database-errors.js';
 import type { OrphanedPhasesStore } from './orphaned-phases-store.js';
-import type { ReapOutcome, ReapedKey, ReaperStore } from './reaper-store.js';
+import type { DueKey, ReapOutcome, ReapedKey, ReaperStore } from './reaper-store.js';
 import type { Answer } from '../answers/answer.js';
 
 /**
@@ -65,20 +65,20 @@ export class Reaper {
    * One row of the application must not stop the others: the batch is halved
    * until the key is found.
    */
-  private async reapAround(ids: readonly string[]): Promise<ReapedKey[]> {
-    if (ids.length === 0) return [];
+  private async reapAround(keys: readonly DueKey[]): Promise<ReapedKey[]> {
+    if (keys.length === 0) return [];
     try {
-      return await this.store.reap({ ids }, this.unfinished);
+      return await this.store.reapThese(keys, this.unfinished);
     } catch (error) {
       if (!OF_ONE_ROW.test(errorCode(error) ?? '')) throw error;
-      if (ids.length === 1) {
-        this.stuck.set(ids[0]!, error);
+      if (keys.length === 1) {
+        this.stuck.set(keys[0]!.id, error);
         return [];
       }
-      const middle = Math.ceil(ids.length / 2);
+      const middle = Math.ceil(keys.length / 2);
       return [
-        ...(await this.reapAround(ids.slice(0, middle))),
-        ...(await this.reapAround(ids.slice(middle))),
+        ...(await this.reapAround(keys.slice(0, middle))),
+        ...(await this.reapAround(keys.slice(middle))),
       ];
     }
   }

@@ -9,7 +9,7 @@ import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import type { SeenKey } from '../keys/seen-key.js';
 import { SEEN } from '../keys/seen-key.js';
 import type { KeyStatus } from '../schema/key-status.js';
-import { withDates } from '../postgres/times.js';
+import { exactTime, isTime, withDates } from '../postgres/times.js';
 
 /** A key with an unknown outcome that this process has claimed. */
 export interface ClaimedUnknown extends SeenKey {
@@ -54,31 +54,44 @@ export class ReconcilerStore {
     claim: number,
     batch: number,
   ): Promise<ClaimedUnknown[]> {
-    const rows = await this.database.query<ClaimedUnknown>(
-      `WITH due AS (
-         SELECT k.scope, k.endpoint, k.key, doubt.*
-         FROM ${this.keys} k
-         LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) doubt ON true
-         WHERE k.reconcile_after <= now() AND k.status = 'unknown'
-           AND (doubt.phase IS NULL OR doubt.phase = ANY ($1))
-         ORDER BY k.reconcile_after
-         LIMIT $3
-         FOR UPDATE OF k SKIP LOCKED
-       )
-       UPDATE ${this.keys} k
-       SET reconcile_after = now() + $2::float8 * interval '1 millisecond',
-           reconcile_attempts = k.reconcile_attempts + 1
-       FROM due
-       WHERE ${sameKey('k', 'due')}
-       RETURNING ${SEEN}, k.last_error_code AS "lastErrorCode",
-                 k.reconcile_attempts AS "reconcileAttempts",
-                 extract(epoch FROM k.reconcile_after)::text AS "claim",
-                 k.traceparent,
-                 due.phase, due."effectKey", due.request, due."startedAt"`,
-      [recoveryPoints, claim, batch],
+    const { scopes } = this.database;
+    const rows = await scopes.claim(
+      batch,
+      () => this.database.query<KeyName>(this.due('$1', '$2'), [recoveryPoints, batch]),
+      (limit, scope) =>
+        this.database.query<ClaimedUnknown>(
+          `WITH due AS (
+             ${this.due('$1', '$3', 4)}
+             FOR UPDATE OF k SKIP LOCKED
+           )
+           UPDATE ${this.keys} k
+           SET reconcile_after = now() + $2::float8 * interval '1 millisecond',
+               reconcile_attempts = k.reconcile_attempts + 1
+           FROM due
+           WHERE ${sameKey('k', 'due')} AND ${scopes.has('k', 4)}
+           RETURNING ${SEEN}, k.last_error_code AS "lastErrorCode",
+                     k.reconcile_attempts AS "reconcileAttempts",
+                     ${exactTime('k.reconcile_after')} AS "claim",
+                     k.traceparent,
+                     due.phase, due."effectKey", due.request, due."startedAt"`,
+          [recoveryPoints, claim, limit, ...scope],
+        ),
     );
     const cipherOf = await this.ciphers.readers(rows);
     return rows.map((row) => opened(withDates(row, 'startedAt'), cipherOf(row.scope)));
+  }
+
+  /** @param scope the number of the parameter that a claim is restricted by */
+  private due(recoveryPoints: string, limit: string, scope?: number): string {
+    const of = (row: string) =>
+      scope === undefined ? 'true' : this.database.scopes.has(row, scope);
+    return `SELECT k.scope, k.endpoint, k.key, doubt.*
+            FROM ${this.keys} k
+            LEFT JOIN LATERAL (${phaseInDoubt(this.phases, of('p'))}) doubt ON true
+            WHERE k.reconcile_after <= now() AND k.status = 'unknown' AND ${of('k')}
+              AND (doubt.phase IS NULL OR doubt.phase = ANY (${recoveryPoints}))
+            ORDER BY k.reconcile_after
+            LIMIT ${limit}`;
   }
 
   /** Unknown keys that are due and whose phase has no reconciler in this process, by phase. */
@@ -104,11 +117,11 @@ export class ReconcilerStore {
   ): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.keys} k
-       SET reconcile_after = coalesce(now() + $5::float8 * interval '1 millisecond', 'infinity'),
-           last_error_code = coalesce($6, last_error_code)
-       WHERE ${isKey('k')} AND status = 'unknown' AND extract(epoch FROM reconcile_after) = $4::numeric
+       SET reconcile_after = ${pause === null ? "'infinity'" : `now() + ${Number(pause)} * interval '1 millisecond'`},
+           last_error_code = coalesce($5, last_error_code)
+       WHERE ${isKey('k')} AND status = 'unknown' AND ${isTime('reconcile_after', 4)}
        RETURNING id`,
-      [...nameParameters(claimed), claimed.claim, pause, errorCode ?? null],
+      [...nameParameters(claimed), claimed.claim, errorCode ?? null],
     );
     return rows.length === 1;
   }

@@ -20,6 +20,17 @@ export interface WalkedPage {
   rows: number;
 }
 
+/** What the walk reads of a page. */
+interface ReadPage {
+  last: string;
+  rows: number;
+  /** The last of its keys before which no invisible row can be. */
+  old: string;
+  /** Keys in progress that are not marked yet, in order. */
+  ids: string[];
+  scopes: string[];
+}
+
 /**
  * A reservation gets its id some time before others can see its row: at most as
  * long as its statement may take (storeTimeout plus a second). No row that is
@@ -63,37 +74,50 @@ export class SweeperStore {
    * One page of the walk through the ids: keys in progress are marked, so that an
    * index finds them from then on. First attempts are in no such index: it would
    * make the end of every request more expensive, and reading each row once or
-   * twice is cheaper. A locked row is read again later.
+   * twice is cheaper. A key that could not be marked is read again later: its row
+   * is locked, or its attempt has just ended.
    */
   async walk(after: string, size: number): Promise<WalkedPage> {
-    const [page] = await this.database.query<WalkedPage>(
-      `WITH page AS MATERIALIZED (
-         SELECT id, created_at < now() - interval '${SETTLING_TIME}' AS old,
+    const [page] = await this.database.query<ReadPage>(
+      `SELECT coalesce(max(id), $1)::text AS last, count(*)::int AS rows,
+              coalesce(max(id) FILTER (WHERE old), $1)::text AS old,
+              coalesce(array_agg(id ORDER BY id) FILTER (WHERE unmarked), '{}') AS ids,
+              coalesce(array_agg(scope ORDER BY id) FILTER (WHERE unmarked), '{}') AS scopes
+       FROM (
+         SELECT id, scope, created_at < now() - interval '${SETTLING_TIME}' AS old,
                 status = 'in_progress' AND resume_after IS NULL AS unmarked
          FROM ${this.keys}
          WHERE id > $1
          ORDER BY id
          LIMIT $2
-       ), free AS (
-         SELECT id FROM ${this.keys}
-         WHERE id IN (SELECT id FROM page WHERE unmarked) AND status = 'in_progress'
-         FOR NO KEY UPDATE SKIP LOCKED
-       ), marked AS (
-         UPDATE ${this.keys} k SET resume_after = k.locked_until
-         FROM free WHERE k.id = free.id
-         RETURNING k.id
-       ), blocked AS (
-         SELECT min(id) AS id FROM page WHERE unmarked AND id NOT IN (SELECT id FROM marked)
-       )
-       SELECT coalesce(max(id), $1)::text AS last, count(*)::int AS rows,
-              CASE WHEN bool_or(old)
-                THEN least(max(id) FILTER (WHERE old), (SELECT id - 1 FROM blocked))
-                ELSE $1
-              END::text AS settled
-       FROM page`,
+       ) page`,
       [after, size],
     );
-    return page!;
+    const { last, rows, old, ids, scopes } = page!;
+    const marked = await this.mark(ids.map((id, index) => ({ id, scope: scopes[index]! })));
+    const blocked = ids.find((id) => !marked.has(id));
+    const settled =
+      blocked !== undefined && BigInt(blocked) <= BigInt(old) ? String(BigInt(blocked) - 1n) : old;
+    return { last, rows, settled };
+  }
+
+  private async mark(keys: readonly { scope: string; id: string }[]): Promise<Set<string>> {
+    if (keys.length === 0) return new Set();
+    const { scopes } = this.database;
+    const rows = await scopes.each(keys, (some, scope) =>
+      this.database.query<{ id: string }>(
+        `WITH free AS (
+           SELECT k.id FROM ${this.keys} k
+           WHERE k.id = ANY ($1::bigint[]) AND k.status = 'in_progress' AND ${scopes.has('k', 2)}
+           FOR NO KEY UPDATE SKIP LOCKED
+         )
+         UPDATE ${this.keys} k SET resume_after = k.locked_until
+         FROM free WHERE k.id = free.id AND ${scopes.has('k', 2)}
+         RETURNING k.id`,
+        [some.map(({ id }) => id), ...scope],
+      ),
+    );
+    return new Set(rows.map((row) => row.id));
   }
 
   /** The next walk, of any process, begins there. The position never decreases. */

@@ -50,19 +50,20 @@ export class DataKeyStore {
     );
   }
 
-  /** Which master keys are in use, from the index alone: one step for each, however many rows it has. */
+  /**
+   * Which master keys are in use, from the index alone: one step for each, however many rows it has.
+   * Each step is a statement, because distributed tables take no recursive one for all scopes.
+   */
   async masterKeys(): Promise<string[]> {
-    const rows = await this.database.query<{ id: string }>(
-      `WITH RECURSIVE used AS (
-         (SELECT master_key AS id FROM ${this.dataKeys} ORDER BY master_key LIMIT 1)
-         UNION ALL
-         SELECT (SELECT master_key FROM ${this.dataKeys} WHERE master_key > used.id ORDER BY master_key LIMIT 1)
-         FROM used WHERE used.id IS NOT NULL
-       )
-       SELECT id FROM used WHERE id IS NOT NULL`,
-      [],
-    );
-    return rows.map(({ id }) => id);
+    const ids: string[] = [];
+    for (;;) {
+      const [row] = await this.database.query<{ id: string | null }>(
+        `SELECT min(d.master_key) AS id FROM ${this.dataKeys} d WHERE d.master_key > $1`,
+        [ids.at(-1) ?? ''],
+      );
+      if (row!.id === null) return ids;
+      ids.push(row!.id);
+    }
   }
 
   /** Data keys that a master key wraps, in the order of their scopes. */

@@ -1,7 +1,7 @@
 // The statements that every request needs, for one key or for many at once.
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
-import { milliseconds, nowIf } from '../postgres/times.js';
+import { exactTime, milliseconds, nowIf } from '../postgres/times.js';
 import { isKey, NAME } from '../schema/key-name.js';
 
 /** How far a client's clock may be behind the database's before its new keys look old. */
@@ -95,7 +95,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false): strin
 /** What a request needs to know about an existing key. */
 const FOUND = `k.id, k.fingerprint, k.status, k.owner, k.attempt,
   k.recovery_point AS "recoveryPoint",
-  extract(epoch FROM k.locked_until)::text AS "lockedUntil",
+  ${exactTime('k.locked_until')} AS "lockedUntil",
   k.locked_until <= now() AS "lapsed",
   ${milliseconds('CASE WHEN k.held_at IS NULL OR k.expires_at > now() THEN k.expires_at END')} AS "expiresAt",
   CASE WHEN k.held_at IS NULL THEN (extract(epoch FROM k.expires_at - now()) * 1000)::float8 END AS "expiresIn",
@@ -183,6 +183,17 @@ export function reserveAndFinishSql(keys: string): string {
     SELECT owner, NULL, "expiresAt" FROM finished`;
 }
 
+/** The parameters of an outcome that may have been recorded. */
+const RECORDED = {
+  scope: 'text',
+  endpoint: 'text',
+  key: 'text',
+  owner: 'uuid',
+  status: 'text',
+  response_status: 'int',
+  response_body: 'bytea',
+};
+
 /**
  * Which of these outcomes an earlier try, whose reply was lost, has already recorded.
  *
@@ -190,15 +201,18 @@ export function reserveAndFinishSql(keys: string): string {
  * for a synchronous standby. A wait that was cancelled or lost has left the row
  * visible on the primary, and a failover would lose it.
  */
-export function recordedSql(keys: string): string {
+export function recordedSql(keys: string, rows: Rows): string {
+  const e = new GivenRows(rows, RECORDED, 'e');
   return `UPDATE ${keys} k SET status = k.status
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::int[], $7::bytea[])
-      AS e (scope, endpoint, key, owner, status, response_status, response_body)
+    ${e.tables.map((table) => `FROM ${table}`).join()}
     WHERE ${BOUNDED_LOCK_WAIT}
-      AND k.scope = e.scope AND k.endpoint = e.endpoint AND k.key = e.key
-      AND k.owner = e.owner AND k.status = e.status
+      AND k.scope = ${e.of('scope')} AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
+      AND k.owner = ${e.of('owner')} AND k.status = ${e.of('status')}
       -- An operator may have given another answer for an attempt that stood still.
-      AND k.response_status IS NOT DISTINCT FROM e.response_status
-      AND k.response_body IS NOT DISTINCT FROM e.response_body
+      AND k.response_status IS NOT DISTINCT FROM ${e.of('response_status')}
+      AND k.response_body IS NOT DISTINCT FROM ${e.of('response_body')}
     RETURNING k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"`;
 }
+
+/** Whether a new key would be refused as stale. It reads no table. */
+export const IS_STALE = `SELECT ${STALE} AS stale FROM (VALUES ($1::float8, $2::float8)) w (made_at, retention)`;

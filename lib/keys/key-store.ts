@@ -247,15 +247,17 @@ export class KeyStore {
 
   /** A separate statement, so that it sees what an earlier try has committed meanwhile. */
   private recordedBefore(outcomes: readonly KeyOutcome[]): Promise<FinishedRow[]> {
+    const count = outcomes.length === 1 ? 'one' : 'many';
+    const columns = [
+      ...nameColumns(outcomes),
+      outcomes.map((e) => e.owner),
+      outcomes.map((e) => e.status),
+      outcomes.map((e) => e.responseStatus),
+      outcomes.map((e) => e.responseBody),
+    ];
     return this.database
       .for(outcomes)
-      .query<FinishedRow>(recordedSql(this.keys), [
-        ...nameColumns(outcomes),
-        outcomes.map((e) => e.owner),
-        outcomes.map((e) => e.status),
-        outcomes.map((e) => e.responseStatus),
-        outcomes.map((e) => e.responseBody),
-      ]);
+      .query<FinishedRow>(recordedSql(this.keys, count), parametersFor(count, columns));
   }
 }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { sqlCode, type ErrorCode } from '../schema/error-code.js';
-import { nowIf } from '../postgres/times.js';
+import { isTime, nowIf } from '../postgres/times.js';
 import { isKey, nameParameters, type KeyName } from '../schema/key-name.js';
 import type { Lease } from './lease-store.js';
 import type { SeenKey } from './seen-key.js';
@@ -118,7 +118,7 @@ export class KeyTransitions {
   ): Promise<FencedResult> {
     const matching = `SELECT k.id FROM ${this.keys} k
          WHERE ${isKey('k')} AND k.owner = $4 AND k.attempt = $5
-           AND extract(epoch FROM k.locked_until) = $6::numeric AND ${condition}`;
+           AND ${isTime('k.locked_until', 6)} AND ${condition}`;
     const [row] = await this.database.for(seen).query<{ changed: boolean; matches: boolean }>(
       `WITH matching AS (${matching}), free AS (
          ${matching} FOR NO KEY UPDATE SKIP LOCKED

@@ -10,7 +10,11 @@ export interface Lease extends KeyName {
 }
 
 /** Leases as the parameters $1 to $4. */
-const HELD = 'unnest($1::text[], $2::text[], $3::text[], $4::uuid[])';
+const HELD =
+  'unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) AS h (scope, endpoint, key, owner)';
+
+/** In SQL: the attempt of a lease still runs. */
+const RUNNING = `${sameKey('k', 'h')} AND k.owner = h.owner AND k.status = 'in_progress'`;
 
 /** Renews, releases and reads the leases of a process, all of them in one statement. */
 @Injectable()
@@ -32,54 +36,61 @@ export class LeaseStore {
   async renew(
     leases: readonly (Omit<Lease, 'lease'> & { lease: number | null })[],
   ): Promise<string[]> {
-    const rows = await this.database.for(leases).query<{ owner: string }>(
-      `WITH held AS (
-         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::float8[])
-           AS h (scope, endpoint, key, owner, lease)
-       ), free AS (
-         SELECT k.scope, k.endpoint, k.key, h.lease
-         FROM held h JOIN ${this.keys} k ON ${sameKey('k', 'h')} AND k.owner = h.owner AND k.status = 'in_progress'
-         WHERE h.lease IS NOT NULL
-         FOR NO KEY UPDATE OF k SKIP LOCKED
-       ), renewed AS (
-         UPDATE ${this.keys} k
-         SET locked_until = now() + free.lease * interval '1 millisecond'
-         FROM free
-         WHERE ${sameKey('k', 'free')}
-       )
-       SELECT h.owner
-       FROM held h
-       LEFT JOIN ${this.keys} k ON ${sameKey('k', 'h')} AND k.owner = h.owner AND k.status = 'in_progress'
-       WHERE k.scope IS NULL`,
-      [...held(leases), leases.map(({ lease }) => lease)],
-      'reserved',
+    const { scopes } = this.database;
+    const rows = await scopes.each(leases, (some, scope) =>
+      this.database.for(some).query<{ owner: string }>(
+        `WITH held AS (
+           SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::float8[])
+             AS h (scope, endpoint, key, owner, lease)
+         ), free AS (
+           SELECT k.scope, k.endpoint, k.key, now() + h.lease * interval '1 millisecond' AS until
+           FROM held h JOIN ${this.keys} k ON ${RUNNING}
+           WHERE h.lease IS NOT NULL AND ${scopes.has('k', 6)}
+           FOR NO KEY UPDATE OF k SKIP LOCKED
+         ), renewed AS (
+           UPDATE ${this.keys} k
+           SET locked_until = free.until
+           FROM free
+           WHERE ${sameKey('k', 'free')} AND ${scopes.has('k', 6)}
+         )
+         SELECT h.owner
+         FROM held h LEFT JOIN ${this.keys} k ON ${RUNNING} AND ${scopes.has('k', 6)}
+         WHERE k.scope IS NULL`,
+        [...held(some), some.map(({ lease }) => lease), ...scope],
+        'reserved',
+      ),
     );
     return rows.map((row) => row.owner);
   }
 
   /** Ends leases early, at shutdown, so that retries elsewhere need not wait for them to lapse. */
   async letGo(leases: readonly Omit<Lease, 'lease'>[]): Promise<void> {
-    await this.database.for(leases).query(
-      `WITH free AS (
-         SELECT k.scope, k.endpoint, k.key
-         FROM ${HELD} AS h (scope, endpoint, key, owner)
-         JOIN ${this.keys} k ON ${sameKey('k', 'h')} AND k.owner = h.owner AND k.status = 'in_progress'
-         FOR NO KEY UPDATE OF k SKIP LOCKED
-       )
-       UPDATE ${this.keys} k SET locked_until = now() FROM free WHERE ${sameKey('k', 'free')}`,
-      held(leases),
-      'reserved',
+    const { scopes } = this.database;
+    await scopes.each(leases, (some, scope) =>
+      this.database.for(some).query(
+        `WITH free AS (
+           SELECT k.scope, k.endpoint, k.key
+           FROM ${HELD} JOIN ${this.keys} k ON ${RUNNING} AND ${scopes.has('k', 5)}
+           FOR NO KEY UPDATE OF k SKIP LOCKED
+         )
+         UPDATE ${this.keys} k SET locked_until = now()
+         FROM free WHERE ${sameKey('k', 'free')} AND ${scopes.has('k', 5)}`,
+        [...held(some), ...scope],
+        'reserved',
+      ),
     );
   }
 
   /** Which of these attempts still run, for all waiting duplicates of a process at once. */
   async stillRunning(attempts: readonly Omit<Lease, 'lease'>[]): Promise<Set<string>> {
-    const rows = await this.database.for(attempts).query<{ owner: string }>(
-      `SELECT k.owner
-       FROM ${HELD} AS a (scope, endpoint, key, owner)
-       JOIN ${this.keys} k ON ${sameKey('k', 'a')} AND k.owner = a.owner
-       WHERE k.status = 'in_progress' AND k.locked_until > now()`,
-      held(attempts),
+    const { scopes } = this.database;
+    const rows = await scopes.each(attempts, (some, scope) =>
+      this.database.for(some).query<{ owner: string }>(
+        `SELECT k.owner
+         FROM ${HELD} JOIN ${this.keys} k ON ${RUNNING} AND ${scopes.has('k', 5)}
+         WHERE k.locked_until > now()`,
+        [...held(some), ...scope],
+      ),
     );
     return new Set(rows.map((row) => row.owner));
   }

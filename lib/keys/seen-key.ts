@@ -1,3 +1,4 @@
+import { exactTime } from '../postgres/times.js';
 import type { KeyName } from '../schema/key-name.js';
 import type { FoundKey } from './key-store.js';
 
@@ -8,4 +9,4 @@ import type { FoundKey } from './key-store.js';
 export type SeenKey = KeyName & Pick<FoundKey, 'id' | 'owner' | 'attempt' | 'lockedUntil'>;
 
 /** The columns of a SeenKey, and the status. */
-export const SEEN = `k.id, k.scope, k.endpoint, k.key, k.owner, k.attempt, k.status, extract(epoch FROM k.locked_until)::text AS "lockedUntil"`;
+export const SEEN = `k.id, k.scope, k.endpoint, k.key, k.owner, k.attempt, k.status, ${exactTime('k.locked_until')} AS "lockedUntil"`;

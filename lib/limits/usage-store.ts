@@ -47,7 +47,7 @@ export function usageSql(keys: string): string {
   return `SELECT
       -- the partial index on scope
       (SELECT count(*)::int FROM (
-         SELECT FROM ${keys}
+         SELECT 1 FROM ${keys}
          WHERE scope = $1 AND (resume_after IS NOT NULL OR reconcile_after IS NOT NULL)
            AND status <> 'in_progress'
          LIMIT $2

@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.js';
+import { exactTime, isTime } from '../postgres/times.js';
 
 /** What only the database knows. Ages are in seconds. */
 export interface Gauges {
@@ -43,8 +44,8 @@ export class GaugeStore {
       `INSERT INTO ${this.jobs} AS j (job, claimed_until)
        VALUES ('${JOB}', now() + $1::float8 * interval '1 millisecond')
        ON CONFLICT (job) DO UPDATE SET claimed_until = excluded.claimed_until
-       WHERE j.claimed_until <= now() OR extract(epoch FROM j.claimed_until) = $2::numeric
-       RETURNING extract(epoch FROM claimed_until)::text AS claim`,
+       WHERE j.claimed_until <= now() OR ${isTime('j.claimed_until', 2)}
+       RETURNING ${exactTime('claimed_until')} AS claim`,
       [claim, earlier ?? null],
     );
     return row?.claim;
@@ -54,7 +55,7 @@ export class GaugeStore {
   async release(claim: string): Promise<void> {
     await this.database.query(
       `UPDATE ${this.jobs} SET claimed_until = now()
-       WHERE job = '${JOB}' AND extract(epoch FROM claimed_until) = $1::numeric`,
+       WHERE job = '${JOB}' AND ${isTime('claimed_until', 1)}`,
       [claim],
     );
   }

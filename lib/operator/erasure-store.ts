@@ -41,7 +41,7 @@ const BATCH = 500;
 function erased(dataKeys: string): string {
   return `octet_length(k.fingerprint) > 32 AND NOT EXISTS (
             SELECT FROM ${dataKeys} d
-            WHERE d.scope = k.scope AND uuid_send(d.id) = substring(k.fingerprint FROM 2 FOR 16))`;
+            WHERE d.scope = $1 AND uuid_send(d.id) = substring(k.fingerprint FROM 2 FOR 16))`;
 }
 
 /** The id of the data key, in a sealed JSON value: behind its mark and its version. */
@@ -49,7 +49,7 @@ function dataKeyOf(column: string): string {
   return `substring(decode(substring(${column}::text FROM 3 FOR 24), 'base64') FROM 2 FOR 16)`;
 }
 
-/** The statements of an erasure. */
+/** The statements of an erasure. Each names the scope of every table, by which distributed tables find the node. */
 @Injectable()
 export class ErasureStore {
   private readonly keys: string;
@@ -70,7 +70,7 @@ export class ErasureStore {
   async openWork(scope: string): Promise<OpenWork> {
     const keys = await this.database.query<OpenKey>(
       `SELECT k.id, k.status, d.phase, d."effectKey"
-       FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
+       FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases, 'p.scope = $1')}) d ON true
        WHERE k.scope = $1 AND ${OPEN}
        ORDER BY k.id LIMIT ${MOST_NAMED}`,
       [scope],
@@ -154,15 +154,15 @@ export class ErasureStore {
       `WITH due AS MATERIALIZED (
          SELECT k.id, k.scope, k.endpoint, k.key, k.status, k.attempt, ${OPEN} AS open,
                 d.phase, d."effectKey"
-         FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
+         FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases, 'p.scope = $1')}) d ON true
          WHERE k.scope = $1 AND k.status <> 'expired' AND ${erased(this.dataKeys)}
          LIMIT ${BATCH}
          FOR UPDATE OF k SKIP LOCKED
        ), buried AS (
          UPDATE ${this.keys} k SET ${TOMBSTONE}, request = NULL, path = NULL, reconcile_after = NULL
-         FROM due WHERE ${sameKey('k', 'due')}
+         FROM due WHERE ${sameKey('k', 'due')} AND k.scope = $1
        ), forgotten AS (
-         DELETE FROM ${this.phases} p USING due WHERE ${isPhaseOf('due', 'p')}
+         DELETE FROM ${this.phases} p USING due WHERE ${isPhaseOf('due', 'p')} AND p.scope = $1
        ), noted AS (
          INSERT INTO ${this.audit} (scope, endpoint, key, key_id, effect_key, action, who, before)
          SELECT scope, endpoint, key, id, "effectKey", 'erase', $2,
@@ -186,11 +186,11 @@ export class ErasureStore {
          FROM ${this.outbox} m
          WHERE m.scope = $1 AND left(m.payload::text, 1) = ' ' AND NOT EXISTS (
            SELECT FROM ${this.dataKeys} d
-           WHERE d.scope = m.scope AND uuid_send(d.id) = ${dataKeyOf('m.payload')})
+           WHERE d.scope = $1 AND uuid_send(d.id) = ${dataKeyOf('m.payload')})
          LIMIT ${BATCH}
          FOR UPDATE OF m SKIP LOCKED
        ), discarded AS (
-         DELETE FROM ${this.outbox} m USING due WHERE m.scope = due.scope AND m.id = due.id
+         DELETE FROM ${this.outbox} m USING due WHERE m.scope = $1 AND m.id = due.id
        ), noted AS (
          INSERT INTO ${this.audit} (scope, key_id, message_id, action, who, before)
          SELECT scope, key_id, id, 'erase', $2,

@@ -68,7 +68,7 @@ export class HealthStore {
         ${SERVER},
         -- the partial index on reconcile_after
         (SELECT count(*)::int FROM (
-           SELECT FROM ${this.keys} WHERE reconcile_after = 'infinity' LIMIT ${MOST_COUNTED}
+           SELECT 1 FROM ${this.keys} WHERE reconcile_after = 'infinity' LIMIT ${MOST_COUNTED}
          ) u) AS unknown,
         -- the partial index on available_at; what is being delivered, or waits for its next try, is due later
         coalesce((SELECT greatest(0, ${since('available_at')}) FROM (

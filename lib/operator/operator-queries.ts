@@ -10,9 +10,9 @@ import {
   type PhaseRow,
 } from './inspected-columns.js';
 import { Database, type Statements } from '../postgres/database.js';
-import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { AuditQueries } from './audit-queries.js';
+import { DoubtQueries, type Doubt } from './doubt-queries.js';
 import { timelineOf, type KeyPage, type KeyReport, type KeySummary } from './key-report.js';
 import type { KeySearch } from './key-search.js';
 
@@ -32,6 +32,7 @@ export class OperatorQueries {
   constructor(
     private readonly database: Database,
     private readonly audit: AuditQueries,
+    private readonly doubts: DoubtQueries,
     private readonly ciphers: ColumnCiphers,
   ) {
     this.keys = database.table('idempotency_keys');
@@ -58,12 +59,13 @@ export class OperatorQueries {
   async inspect(id: string): Promise<KeyReport | undefined> {
     const [key] = await this.database.query<SummaryRow & InspectedColumns>(
       `SELECT ${SUMMARY}, ${INSPECTED}
-       FROM ${this.keys} k LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
+       FROM ${this.keys} k
        WHERE k.id = $1`,
       [id],
     );
     if (!key) return undefined;
     const cipher = (await this.ciphers.readers([key]))(key.scope);
+    const doubts = await this.doubts.of([key]);
     const phases = await this.database.query<PhaseRow>(
       `SELECT name, position, kind, state, attempt, effect_key AS "effectKey", in_doubt AS "inDoubt",
               ${milliseconds('key_valid_until')} AS "keyValidUntil",
@@ -73,11 +75,9 @@ export class OperatorQueries {
        FROM ${this.phases} WHERE scope = $1 AND key_id = $2 ORDER BY position`,
       [key.scope, key.id],
     );
+    const summary = summaryOf(key, () => cipher, doubts.get(key.id));
     const report = {
-      ...inspected(
-        summaryOf(key, () => cipher),
-        cipher,
-      ),
+      ...inspected(summary, cipher),
       phases: phases.map((phase) => inspectedPhase(key.id, phase, cipher)),
       audit: await this.audit.ofKey(key),
     };
@@ -89,25 +89,22 @@ export class OperatorQueries {
     const { olderThan, youngerThan } = search;
     const rows = await this.statements(search).query<SummaryRow>(
       `SELECT ${SUMMARY}
-       FROM (
-         SELECT * FROM ${from} walked
-         WHERE id > $1
-           AND ($2::text IS NULL OR scope = $2) AND ($3::text IS NULL OR key = $3)
-           AND ($4::uuid IS NULL OR (scope, id) IN (SELECT scope, key_id FROM ${this.phases} WHERE effect_key = $4))
-           AND ($5::text[] IS NULL OR status = ANY ($5))
-           AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
-           AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
-           AND ($9::bigint[] IS NULL OR id = ANY ($9)) AND ($10::text IS NULL OR route = $10)
-           AND ($11::boolean IS NULL OR (held_at IS NOT NULL) = $11)
-         ORDER BY id
-         LIMIT $8
-       ) k
-       LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
-       ORDER BY k.id`,
+       FROM ${from} k
+       WHERE id > $1
+         AND ($2::text IS NULL OR scope = $2) AND ($3::text IS NULL OR key = $3)
+         AND ($4::uuid IS NULL OR (scope, id) IN (SELECT scope, key_id FROM ${this.phases} WHERE effect_key = $4))
+         AND ($5::text[] IS NULL OR status = ANY ($5))
+         AND ($6::float8 IS NULL OR created_at <= now() - $6 * interval '1 millisecond')
+         AND ($7::float8 IS NULL OR created_at >= now() - $7 * interval '1 millisecond')
+         AND ($9::bigint[] IS NULL OR id = ANY ($9)) AND ($10::text IS NULL OR route = $10)
+         AND ($11::boolean IS NULL OR (held_at IS NOT NULL) = $11)
+       ORDER BY id
+       LIMIT $8`,
       [after, scope, key, effectKey, statuses, olderThan, youngerThan, limit, ids, route, held],
     );
     const cipherOf = await this.ciphers.readers(rows);
-    return rows.map((row) => summaryOf(row, cipherOf));
+    const doubts = await this.doubts.of(rows);
+    return rows.map((row) => summaryOf(row, cipherOf, doubts.get(row.id)));
   }
 
   private statements({ scope }: KeySearch): Statements {
@@ -136,11 +133,11 @@ function pageOf(keys: KeySummary[], { limit }: KeySearch): KeyPage {
   return { keys, next: keys.length === limit ? keys.at(-1)!.id : undefined };
 }
 
-/** Key `k` with its call in doubt, `d`. */
+/** Key `k`. */
 export const SUMMARY = `
   k.id, k.scope, k.endpoint, k.key, k.method, k.route, k.path, k.status,
   k.recovery_point AS "recoveryPoint", k.attempt, k.resume_attempts AS "resumeAttempts",
-  k.last_error_code AS "lastErrorCode", k.operation, d.phase, d."effectKey", d."startedAt",
+  k.last_error_code AS "lastErrorCode", k.operation,
   k.reconcile_attempts AS "reconcileAttempts",
   ${milliseconds("nullif(k.reconcile_after, 'infinity')")} AS "reconcileAfter",
   ${milliseconds('k.resume_after')} AS "resumeAfter",
@@ -148,19 +145,15 @@ export const SUMMARY = `
   ${milliseconds('k.completed_at')} AS "completedAt", ${milliseconds('k.expires_at')} AS "expiresAt",
   ${milliseconds('k.held_at')} AS "heldAt"`;
 
-export interface SummaryRow extends Omit<KeySummary, 'inDoubt'> {
-  phase: string | null;
-  effectKey: string | null;
-  startedAt: Date | null;
-}
+export type SummaryRow = Omit<KeySummary, 'inDoubt'>;
 
 export function summaryOf<Row extends SummaryRow>(
   row: Row,
   cipherOf: CipherOf,
-): Omit<Row, 'phase' | 'effectKey' | 'startedAt'> & KeySummary {
-  const { phase, effectKey, startedAt, ...key } = withDates(
+  doubt: Doubt | undefined,
+): Row & KeySummary {
+  const key = withDates(
     row,
-    'startedAt',
     'reconcileAfter',
     'resumeAfter',
     'createdAt',
@@ -169,10 +162,10 @@ export function summaryOf<Row extends SummaryRow>(
     'expiresAt',
     'heldAt',
   );
+  const path = shown(() => cipherOf(row.scope).openText(row.path, KEY.path, row) ?? null);
   // With a recorded answer nothing is in doubt, even if the outcome of a call could not be
   // recorded.
-  const doubtful =
-    key.status !== 'completed' && phase !== null && effectKey !== null && startedAt !== null;
-  const path = shown(() => cipherOf(row.scope).openText(row.path, KEY.path, row) ?? null);
-  return { ...key, path, inDoubt: doubtful ? { phase, effectKey, startedAt } : null };
+  if (key.status === 'completed' || !doubt) return { ...key, path, inDoubt: null };
+  const { phase, effectKey, startedAt } = doubt;
+  return { ...key, path, inDoubt: { phase, effectKey, startedAt } };
 }

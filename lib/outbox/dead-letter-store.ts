@@ -5,13 +5,7 @@ import { shown } from '../encryption/shown.js';
 import { Database } from '../postgres/database.js';
 import { milliseconds, withDates } from '../postgres/times.js';
 import { publish } from '../telemetry/publish.js';
-import {
-  lockOrderingKey,
-  MESSAGE,
-  openMessage,
-  sameMessage,
-  type StoredMessage,
-} from './message-statements.js';
+import { lockOrderingKey, MESSAGE, openMessage, type StoredMessage } from './message-statements.js';
 
 export interface StoredDeadLetter extends StoredMessage {
   keyId: string | null;
@@ -26,6 +20,8 @@ export interface SeenLetter {
   keyId: string | null;
   topic: string;
   attempts: number;
+  /** Whose turn it has to wait for. */
+  orderingKey: string | null;
 }
 
 /** Finds dead letters and requeues them; each requeue leaves an entry in the audit. */
@@ -68,7 +64,7 @@ export class DeadLetterStore {
   /** What a decision about a dead letter is based on, with the scope by which statements find it. */
   async seen(id: string): Promise<SeenLetter | undefined> {
     const [row] = await this.database.query<SeenLetter>(
-      `SELECT m.scope, m.id, m.key_id AS "keyId", m.topic, m.attempts
+      `SELECT m.scope, m.id, m.key_id AS "keyId", m.topic, m.attempts, m.ordering_key AS "orderingKey"
        FROM ${this.outbox} m WHERE m.id = $1 AND m.dead_at IS NOT NULL`,
       [id],
     );
@@ -81,7 +77,7 @@ export class DeadLetterStore {
    * old position it could be delivered at the same time as a later message.
    */
   async requeue(
-    { scope, id, keyId, topic, attempts }: SeenLetter,
+    { scope, id, keyId, topic, attempts, orderingKey }: SeenLetter,
     { who, why }: { who: string; why: string | null },
   ): Promise<boolean> {
     const entry = { keyId, messageId: id, action: 'requeue' };
@@ -89,15 +85,14 @@ export class DeadLetterStore {
     const state = (status: string, count: number) =>
       JSON.stringify({ status, topic, attempts: count });
     const rows = await this.database.query(
-      `WITH letter AS MATERIALIZED (
-         SELECT m.scope, m.id, ${lockOrderingKey('m.ordering_key')}
-         FROM ${this.outbox} m
-         WHERE m.scope = $1 AND m.id = $2 AND m.dead_at IS NOT NULL AND m.attempts = $7
+      `WITH turn AS MATERIALIZED (
+         SELECT ${lockOrderingKey('$8::text')}::text AS locked,
+                nextval(pg_get_serial_sequence($9, 'position')) AS position
        ), requeued AS (
          UPDATE ${this.outbox} m
-         SET dead_at = NULL, attempts = 0, available_at = now(), position = DEFAULT
-         FROM letter
-         WHERE ${sameMessage('m', 'letter')} AND m.dead_at IS NOT NULL
+         SET dead_at = NULL, attempts = 0, available_at = now(), position = turn.position
+         FROM turn
+         WHERE m.scope = $1 AND m.id = $2 AND m.dead_at IS NOT NULL AND m.attempts = $7
          RETURNING m.key_id
        )
        INSERT INTO ${this.audit} (scope, key_id, message_id, action, who, why, before, after)
@@ -112,6 +107,8 @@ export class DeadLetterStore {
         cipher.json(state('dead', attempts), AUDIT.before, entry),
         cipher.json(state('queued', 0), AUDIT.after, entry),
         attempts,
+        orderingKey,
+        this.outbox,
       ],
     );
     if (rows.length === 0) return false;

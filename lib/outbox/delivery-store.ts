@@ -3,7 +3,8 @@ import { ColumnCiphers } from '../encryption/column-cipher.js';
 import { MESSAGE as SEALED } from '../encryption/columns.js';
 import { Database } from '../postgres/database.js';
 import { nowIf, withDates } from '../postgres/times.js';
-import { MESSAGE, openMessage, sameMessage, type StoredMessage } from './message-statements.js';
+import { claimFoundSql, claimSql, findDueSql } from './claim-statements.js';
+import { openMessage, sameMessage, type StoredMessage } from './message-statements.js';
 
 /** The right to deliver a message now. */
 export interface MessageLease {
@@ -14,6 +15,9 @@ export interface MessageLease {
 
 /** Leases as the parameters $1 to $3. */
 const HELD = 'unnest($1::text[], $2::uuid[], $3::uuid[]) AS h (scope, id, token)';
+
+/** In SQL: the lease still holds. */
+const OURS = `${sameMessage('m', 'h')} AND m.lease_token = h.token`;
 
 /**
  * The worker's statements. Those that end a delivery check its lease token: a
@@ -31,13 +35,7 @@ export class DeliveryStore {
   }
 
   /**
-   * Claims what is due, oldest first. Rows that another worker is claiming are
-   * skipped, not waited for. Of one ordering key only the first message that is
-   * still to be delivered can be claimed.
-   *
-   * A join finds that first one, and not NOT EXISTS, so that PostgreSQL can
-   * remember it: with ten thousand messages behind one that fails, each claim
-   * looks it up once.
+   * Claims what is due, oldest first.
    *
    * @param topics what this process can deliver; null for everything
    */
@@ -47,31 +45,15 @@ export class DeliveryStore {
     lease: number,
     limit: number,
   ): Promise<StoredMessage[]> {
-    const rows = await this.database.query<StoredMessage>(
-      `WITH due AS (
-         SELECT m.scope, m.id
-         FROM ${this.outbox} m
-         LEFT JOIN LATERAL (
-           SELECT f.position
-           FROM ${this.outbox} f
-           WHERE f.ordering_key = m.ordering_key AND f.dead_at IS NULL
-           ORDER BY f.position
-           LIMIT 1
-         ) first_of_key ON true
-         WHERE m.dead_at IS NULL AND m.available_at <= now()
-           AND ($1::text[] IS NULL OR m.topic = ANY ($1))
-           AND (first_of_key.position < m.position) IS NOT TRUE
-         ORDER BY m.available_at, m.position
-         LIMIT $4
-         FOR UPDATE OF m SKIP LOCKED
-       )
-       UPDATE ${this.outbox} m
-       SET lease_token = $2, attempts = m.attempts + 1,
-           available_at = now() + $3::float8 * interval '1 millisecond'
-       FROM due
-       WHERE ${sameMessage('m', 'due')}
-       RETURNING ${MESSAGE}`,
-      [topics, token, lease, limit],
+    const { database, outbox } = this;
+    const rows = await database.scopes.claim(
+      limit,
+      () => database.query<{ scope: string; id: string }>(findDueSql(outbox), [topics, limit]),
+      (most, scope, found) =>
+        database.query<StoredMessage>(found ? claimFoundSql(outbox) : claimSql(outbox), [
+          ...[topics, token, lease, most, ...scope],
+          ...(found ? [found.map(({ id }) => id)] : []),
+        ]),
     );
     const cipherOf = await this.ciphers.readers(rows);
     return rows.map((row) => openMessage(withDates(row, 'createdAt'), cipherOf(row.scope)));
@@ -83,34 +65,41 @@ export class DeliveryStore {
    * recorded, and waiting for it could deadlock.
    */
   async renew(leases: readonly MessageLease[], lease: number): Promise<MessageLease[]> {
-    return this.database.query<MessageLease>(
-      `WITH held AS (
-         SELECT * FROM ${HELD}
-       ), free AS (
-         SELECT m.scope, m.id
-         FROM held h JOIN ${this.outbox} m ON ${sameMessage('m', 'h')} AND m.lease_token = h.token
-         FOR UPDATE OF m SKIP LOCKED
-       ), renewed AS (
-         UPDATE ${this.outbox} m
-         SET available_at = now() + $4::float8 * interval '1 millisecond'
-         FROM free
-         WHERE ${sameMessage('m', 'free')}
-       )
-       SELECT h.scope, h.id, h.token
-       FROM held h LEFT JOIN ${this.outbox} m ON ${sameMessage('m', 'h')} AND m.lease_token = h.token
-       WHERE m.id IS NULL`,
-      [...held(leases), lease],
+    const { scopes } = this.database;
+    return scopes.each(leases, (some, scope) =>
+      this.database.query<MessageLease>(
+        `WITH held AS (
+           SELECT * FROM ${HELD}
+         ), free AS (
+           SELECT m.scope, m.id
+           FROM held h JOIN ${this.outbox} m ON ${OURS}
+           WHERE ${scopes.has('m', 5)}
+           FOR UPDATE OF m SKIP LOCKED
+         ), renewed AS (
+           UPDATE ${this.outbox} m
+           SET available_at = now() + $4::float8 * interval '1 millisecond'
+           FROM free
+           WHERE ${sameMessage('m', 'free')} AND ${scopes.has('m', 5)}
+         )
+         SELECT h.scope, h.id, h.token
+         FROM held h LEFT JOIN ${this.outbox} m ON ${OURS} AND ${scopes.has('m', 5)}
+         WHERE m.id IS NULL`,
+        [...held(some), lease, ...scope],
+      ),
     );
   }
 
   /** Returns the ids of those whose lease still held; another worker has the others. */
   async delivered(leases: readonly MessageLease[]): Promise<Set<string>> {
-    const rows = await this.database.query<{ id: string }>(
-      `DELETE FROM ${this.outbox} m
-       USING ${HELD}
-       WHERE ${sameMessage('m', 'h')} AND m.lease_token = h.token
-       RETURNING m.id`,
-      held(leases),
+    const { scopes } = this.database;
+    const rows = await scopes.each(leases, (some, scope) =>
+      this.database.query<{ id: string }>(
+        `DELETE FROM ${this.outbox} m
+         USING ${HELD}
+         WHERE ${OURS} AND ${scopes.has('m', 4)}
+         RETURNING m.id`,
+        [...held(some), ...scope],
+      ),
     );
     return new Set(rows.map((row) => row.id));
   }
@@ -139,12 +128,15 @@ export class DeliveryStore {
 
   /** Gives back messages whose delivery was not tried to its end; this does not count as an attempt. */
   async release(leases: readonly MessageLease[]): Promise<void> {
-    await this.database.query(
-      `UPDATE ${this.outbox} m
-       SET lease_token = NULL, available_at = now(), attempts = m.attempts - 1
-       FROM ${HELD}
-       WHERE ${sameMessage('m', 'h')} AND m.lease_token = h.token`,
-      held(leases),
+    const { scopes } = this.database;
+    await scopes.each(leases, (some, scope) =>
+      this.database.query(
+        `UPDATE ${this.outbox} m
+         SET lease_token = NULL, available_at = now(), attempts = m.attempts - 1
+         FROM ${HELD}
+         WHERE ${OURS} AND ${scopes.has('m', 4)}`,
+        [...held(some), ...scope],
+      ),
     );
   }
 

@@ -26,11 +26,13 @@ export interface NewMessage {
 @Injectable()
 export class OutboxStore {
   private readonly outbox: string;
+  private readonly distributed: boolean;
 
   constructor(
     private readonly database: Database,
     private readonly ciphers: ColumnCiphers,
   ) {
+    this.distributed = database.distributed;
     this.outbox = database.table('idempotency_outbox');
   }
 
@@ -45,21 +47,38 @@ export class OutboxStore {
   async add(tx: EntityManager, message: NewMessage): Promise<void> {
     await this.database.enter(tx.queryRunner!, [message.scope]);
     const cipher = message.cipher ?? (await this.ciphers.of(message.scope));
-    await tx.query(
-      `WITH locked AS MATERIALIZED (SELECT ${lockOrderingKey('$4::text')})
-       INSERT INTO ${this.outbox} (scope, id, topic, payload, ordering_key, available_at, traceparent, key_id)
-       SELECT $6::text, $1::uuid, $2::text, $3::json, $4::text, now() + $5::float8 * interval '1 millisecond', $7::text, $8::bigint
-       FROM locked`,
-      [
-        message.id,
-        message.topic,
-        cipher.json(message.payload, MESSAGE.payload, message),
-        message.orderingKey,
-        message.delay,
-        message.scope,
-        message.traceparent ?? null,
-        message.keyId ?? null,
-      ],
-    );
+    if (this.distributed && message.orderingKey !== null) {
+      await tx.query(`SELECT ${lockOrderingKey('$1::text')}`, [message.orderingKey]);
+    }
+    await tx.query(this.distributed ? this.insert(VALUES) : this.insert(LOCKED), [
+      message.id,
+      message.topic,
+      cipher.json(message.payload, MESSAGE.payload, message),
+      message.orderingKey,
+      message.delay,
+      message.scope,
+      message.traceparent ?? null,
+      message.keyId ?? null,
+    ]);
+  }
+
+  private insert([before, first, last]: readonly [string, string, string]): string {
+    return `${before}
+      INSERT INTO ${this.outbox} (scope, id, topic, payload, ordering_key, available_at, traceparent, key_id)
+      ${first} $6::text, $1::uuid, $2::text, $3::json, $4::text, now() + $5::float8 * interval '1 millisecond', $7::text, $8::bigint
+      ${last}`;
   }
 }
+
+/** The lock and the message in one statement. */
+const LOCKED = [
+  `WITH locked AS MATERIALIZED (SELECT ${lockOrderingKey('$4::text')}::text)`,
+  'SELECT',
+  'FROM locked',
+] as const;
+
+/**
+ * On distributed tables the lock is taken before, on the coordinator. A plain row
+ * goes straight to the node of its scope, and the transaction stays on that node.
+ */
+const VALUES = ['', 'VALUES (', ')'] as const;

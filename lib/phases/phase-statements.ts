@@ -41,11 +41,20 @@ const ENTRY = {
  *
  * @param inTransaction inside a transaction of the application, whose waits for locks the library
  *   must not limit. It fails if the lease is lost, because COMMIT is sent with it.
+ * @param distributed of one row inside a transaction: the row is given as VALUES. What is selected
+ *   from the fence would pass through the coordinator, and the commit would need two phases
  */
-export function recordSql(keys: string, phases: string, rows: Rows, inTransaction = false): string {
+export function recordSql(
+  keys: string,
+  phases: string,
+  rows: Rows,
+  inTransaction = false,
+  distributed = false,
+): string {
   const e = new GivenRows(rows, ENTRY, 'e');
   // The rows that passed the fence.
   const passed = new GivenRows(rows, ENTRY, 'fence');
+  const plain = !distributed || !inTransaction;
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
   const tables = e.tables.map((table) => `FROM ${table}`).join();
   // Not the start of the transaction, which belongs to the application and may be long.
@@ -67,12 +76,12 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
   const insert = `INSERT INTO ${phases} AS p
       (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until,
        request, result, started_at, finished_at)
-    SELECT scope, id, ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
+    ${plain ? 'SELECT scope, id,' : `VALUES (${e.of('scope')}, ${e.of('id')},`} ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
            ${passed.of('state')}, ${passed.of('attempt')}, ${passed.of('effect_key')},
            ${passed.of('in_doubt')}, ${time} + ${passed.of('key_valid_for')} * interval '1 millisecond',
            ${passed.of('request')}::json, ${passed.of('result')}::json, ${time},
            ${time} + CASE WHEN ${passed.of('state')} <> 'intended' THEN interval '0' END
-    FROM fence
+    ${plain ? 'FROM fence' : ')'}
     ON CONFLICT (scope, key_id, name) DO UPDATE
       SET state = excluded.state, attempt = excluded.attempt,
           in_doubt = coalesce(excluded.in_doubt, p.in_doubt),
@@ -85,6 +94,6 @@ export function recordSql(keys: string, phases: string, rows: Rows, inTransactio
     RETURNING key_id AS "keyId", attempt,
       CASE WHEN state = 'intended' THEN ${milliseconds('started_at')} END AS "startedAt"`;
   return inTransaction
-    ? `WITH ${fence}, entry AS (${insert}) ${oneRowOrError('entry')}`
+    ? `WITH ${fence}, entry AS (${insert}) ${plain ? oneRowOrError('entry') : oneRowOrError('entry', 'fence')}`
     : `WITH ${fence} ${insert}`;
 }

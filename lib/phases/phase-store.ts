@@ -8,7 +8,7 @@ import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { LastStatement } from '../postgres/transactions.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
-import { withDates } from '../postgres/times.js';
+import { later, withDates } from '../postgres/times.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
 import { recordSql } from './phase-statements.js';
 import { withoutValues } from './without-values.js';
@@ -74,7 +74,7 @@ export class PhaseStore {
       many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
     };
     this.lastStatementOfWork = new PreparedStatement(
-      recordSql(this.keys, this.phases, 'one', true),
+      recordSql(this.keys, this.phases, 'one', true, database.distributed),
     );
   }
 
@@ -131,7 +131,7 @@ export class PhaseStore {
       `WITH fence AS (
          UPDATE ${this.keys}
          SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
-             expires_at = now() + (expires_at - coalesce(completed_at, created_at))
+             expires_at = ${later('now()', 'expires_at - coalesce(completed_at, created_at)')}
          WHERE scope = $1 AND id = $2 AND owner = $3 AND status = 'in_progress'
          RETURNING scope, id, operation
        ), ended AS (

@@ -18,6 +18,7 @@ import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
 import type { DriverStatement } from './same-trip.js';
+import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { endStatement } from './statement-cancellation.js';
 import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
@@ -65,6 +66,8 @@ const URGENT_PATIENCE = 250;
 
 /** Runs the library's statements, each on its own connection and within a bounded time. */
 export class Database {
+  /** How a statement reaches rows of several scopes. */
+  readonly scopes: Scopes;
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
   private closed = false;
@@ -83,6 +86,7 @@ export class Database {
     /** Learns how statements end. Whoever begins something asks it first. */
     readonly breaker: StoreBreaker = NO_BREAKER,
   ) {
+    this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);
     this.fence = new TimelineFence(timeout);

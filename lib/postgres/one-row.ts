@@ -4,7 +4,10 @@
  * the statement, before its result is known.
  *
  * @param rows the name of the CTE that returns the row
+ * @param others CTEs that must return a row as well
  */
-export function oneRowOrError(rows: string): string {
-  return `SELECT 1 / count(*) AS "found" FROM ${rows}`;
+export function oneRowOrError(rows: string, ...others: string[]): string {
+  if (others.length === 0) return `SELECT 1 / count(*) AS "found" FROM ${rows}`;
+  const counts = [rows, ...others].map((each) => `(SELECT count(*) FROM ${each})`);
+  return `SELECT 1 / (${counts.join(' * ')}) AS "found"`;
 }

@@ -8,6 +8,28 @@ export function milliseconds(time: string): string {
   return `(extract(epoch FROM ${time} - timestamptz '1970-01-01Z') * 1000)::float8`;
 }
 
+/**
+ * A time as text, in seconds since 1970 and exact to the microsecond, in SQL: to
+ * name a state of a row in the next statement, by `isTime`.
+ */
+export function exactTime(time: string): string {
+  return `extract(epoch FROM ${time} - timestamptz '1970-01-01Z')::text`;
+}
+
+/** In SQL: the time is the one that `exactTime` gave, in a parameter. */
+export function isTime(time: string, parameter: number): string {
+  return `${time} = to_timestamp($${parameter}::float8)`;
+}
+
+/**
+ * A time plus an interval that is computed from columns, in SQL. As `+` it would
+ * depend on the time zone, and distributed tables take no such function of a
+ * column in an UPDATE.
+ */
+export function later(time: string, interval: string): string {
+  return `to_timestamp((${milliseconds(time)} + extract(epoch FROM ${interval}) * 1000)::float8 / 1000)`;
+}
+
 /** The time of the transaction if the condition holds, otherwise null. Distributed tables allow no now() inside a CASE. */
 export function nowIf(condition: string): string {
   return `now() + CASE WHEN ${condition} THEN interval '0' END`;

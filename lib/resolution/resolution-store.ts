@@ -6,7 +6,7 @@ import { ofKey } from '../telemetry/key-labels.js';
 import { publish } from '../telemetry/publish.js';
 import { completedWith, TOMBSTONE } from '../keys/end-of-retention.js';
 import { storedAnswer } from '../keys/stored-answer.js';
-import { nowIf } from '../postgres/times.js';
+import { isTime, nowIf } from '../postgres/times.js';
 import { isKey, nameParameters } from '../schema/key-name.js';
 import type { KeyStatus } from '../schema/key-status.js';
 import { sqlCode, type ErrorCode } from '../schema/error-code.js';
@@ -36,7 +36,7 @@ interface AuditEntry extends Actor {
  * owner, attempt, lease or status.
  */
 const AS_SEEN = `${isKey('k')} AND k.owner = $4 AND k.attempt = $5 AND k.status = $6
-  AND extract(epoch FROM k.locked_until) = $7::numeric`;
+  AND ${isTime('k.locked_until', 7)}`;
 
 /** A key that runs is never changed. */
 const FENCE = `${AS_SEEN} AND (k.status <> 'in_progress' OR k.locked_until <= now())`;

@@ -1,76 +1,57 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { CompleterStore } from '../../lib/background/completer-store.js';
+import { ReaperStore } from '../../lib/background/reaper-store.js';
+import { ReconcilerStore } from '../../lib/background/reconciler-store.js';
 import { PLAIN, PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { StatusStore } from '../../lib/background/status-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
 import type { FoundKey, Reservation } from '../../lib/keys/key-store.js';
 import { PhaseStore } from '../../lib/phases/phase-store.js';
-import { idempotencyMigrations } from '../../migrations/index.js';
+import { DeliveryStore } from '../../lib/outbox/delivery-store.js';
+import { ResolutionQueries } from '../../lib/resolution/resolution-queries.js';
+import { ResolutionStore } from '../../lib/resolution/resolution-store.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { withTransaction } from '../support/transactions.js';
+import { describeOnCitus } from './on-citus.js';
 
 // A router query goes to one node, the one of its scope: the cost of a request
-// does not grow with the number of nodes. Runs where CITUS_URL names a cluster.
-const { CITUS_URL } = process.env;
-const describeOnCitus = CITUS_URL ? describe : describe.skip;
-
-describeOnCitus('Statements of a request on tables that are distributed by scope', () => {
-  let admin: DataSource;
+// does not grow with the number of nodes.
+describeOnCitus('Statements on tables that are distributed by scope', () => {
+  let database: TestDatabase;
   let keys: OpenKeyStore;
   let phases: PhaseStore;
   let status: StatusStore;
   let recorded: RecordedPhases;
+  let resolutions: ResolutionStore;
+  let seen: ResolutionQueries;
 
   beforeAll(async () => {
-    admin = new DataSource({
-      type: 'postgres',
-      url: CITUS_URL!,
-      migrations: [...idempotencyMigrations],
-    });
-    await admin.initialize();
-    await dropTables();
-    await admin.runMigrations();
-    await distribute();
-    keys = await openKeyStore(CITUS_URL!, { distributed: true });
+    database = await createTestDatabase();
+    keys = await openKeyStore(database.url);
     phases = new PhaseStore(keys.statements);
     status = new StatusStore(keys.statements, new PlainCiphers());
     recorded = new RecordedPhases(keys.statements);
+    resolutions = new ResolutionStore(keys.statements, new PlainCiphers());
+    seen = new ResolutionQueries(keys.statements);
   });
   afterAll(async () => {
     await keys?.close();
-    if (admin?.isInitialized) await dropTables();
-    await admin?.destroy();
+    await database?.drop();
   });
 
-  async function dropTables(): Promise<void> {
-    for (const table of ['phases', 'keys', 'outbox', 'audit', 'jobs', 'processes']) {
-      await admin.query(`DROP TABLE IF EXISTS idempotency_${table}`);
-    }
-    await admin.query('DROP TABLE IF EXISTS migrations');
-  }
-
-  async function distribute(): Promise<void> {
-    // A unique constraint has to contain the distribution column. The id is found by a plain index.
-    const [unique] = await admin.query(
-      `SELECT conname FROM pg_constraint WHERE conrelid = 'idempotency_keys'::regclass AND contype = 'u'`,
-    );
-    await admin.query(`ALTER TABLE idempotency_keys DROP CONSTRAINT "${unique.conname}"`);
-    await admin.query('CREATE INDEX ON idempotency_keys (id)');
-    await admin.query(`SELECT create_distributed_table('idempotency_keys', 'scope')`);
-    for (const table of ['idempotency_phases', 'idempotency_audit', 'idempotency_outbox']) {
-      await admin.query(
-        `SELECT create_distributed_table('${table}', 'scope', colocate_with => 'idempotency_keys')`,
-      );
-    }
+  async function sentBy(work: () => Promise<unknown>): Promise<OpenKeyStore['sent']> {
+    const before = keys.sent.length;
+    await work();
+    return keys.sent.slice(before);
   }
 
   /** The counts of tasks in the plans of all statements that the work sends. */
   async function tasksOf(work: () => Promise<unknown>): Promise<number[]> {
-    const before = keys.sent.length;
-    await work();
     const counts: number[] = [];
-    for (const { sql, parameters } of keys.sent.slice(before)) {
+    for (const { sql, parameters } of await sentBy(work)) {
       const plan = await explain(sql, parameters);
       const tasks = Array.from(plan.matchAll(/Task Count: (\d+)/g), ([, count]) => Number(count));
       expect({ sql, tasks: tasks.length }).not.toEqual({ sql, tasks: 0 });
@@ -81,15 +62,11 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
 
   /** Statements are not prepared here: of a generic plan, the nodes would not be known. */
   async function explain(sql: string, parameters: unknown[]): Promise<string> {
-    const runner = admin.createQueryRunner();
-    try {
-      await runner.query('BEGIN');
-      const rows = await runner.query(`EXPLAIN (COSTS OFF) ${withValues(sql, parameters)}`);
-      return rows.map((row: { 'QUERY PLAN': string }) => row['QUERY PLAN']).join('\n');
-    } finally {
-      await runner.query('ROLLBACK');
-      await runner.release();
-    }
+    const rows = await withTransaction(database, async (tx) => {
+      const result = await tx.query(`EXPLAIN (COSTS OFF) ${withValues(sql, parameters)}`);
+      return result.rows as { 'QUERY PLAN': string }[];
+    });
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
   }
 
   async function reserve(reservation: Reservation = reservationOf(randomUUID())): Promise<Attempt> {
@@ -107,13 +84,19 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
   async function lapsed(): Promise<FoundKey> {
     const reservation = reservationOf(randomUUID());
     await keys.store.reserve([reservation]);
-    await admin.query(`UPDATE idempotency_keys SET locked_until = now() WHERE key = $1`, [
+    await database.query(`UPDATE idempotency_keys SET locked_until = now() WHERE key = $1`, [
       reservation.key,
     ]);
     const [found] = await keys.store.lookUp([reservation]);
     if (found?.kind !== 'found') throw new Error('The key was not found.');
     return found.key;
   }
+
+  const lapse = ({ scope, id }: Attempt) =>
+    database.query(
+      'UPDATE idempotency_keys SET locked_until = now() WHERE scope = $1 AND id = $2',
+      [scope, id],
+    );
 
   const nameOf = ({ scope, endpoint, key, owner }: Attempt) => ({ scope, endpoint, key, owner });
   const phaseOf = (attempt: Attempt) => ({ attempt, name: 'charged', position: 1 });
@@ -181,15 +164,15 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
     await phases.record([
       { ...phaseOf(attempt), kind: 'foreign', state: 'finished', result: '{"paid":true}' },
     ]);
-    await admin.query(
+    await database.query(
       `UPDATE idempotency_keys SET status = 'completed', expires_at = now() - interval '1 day' WHERE key = $1`,
       [attempt.key],
     );
     const forget = () => keys.transitions.forget(attempt);
     expect(new Set(await tasksOf(forget))).toEqual(new Set([1]));
-    expect(await admin.query('SELECT FROM idempotency_keys WHERE id = $1', [attempt.id])).toEqual(
-      [],
-    );
+    expect(
+      await database.query('SELECT FROM idempotency_keys WHERE id = $1', [attempt.id]),
+    ).toEqual([]);
     expect(await recorded.of(attempt, PLAIN)).toEqual([]);
   });
 
@@ -211,6 +194,84 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
     for (const move of moves) expect(new Set(await tasksOf(move))).toEqual(new Set([1]));
   });
 
+  it('renew, read and end the leases of a process with one task for each scope', async () => {
+    const scopes = ['one', 'two', 'three'];
+    const leases = await Promise.all(
+      scopes.map((scope) => reserve(reservationOf(randomUUID(), { scope }))),
+    );
+    expect(await tasksOf(() => keys.leases.renew(leases))).toEqual([1, 1, 1]);
+    expect(await keys.leases.renew(leases)).toEqual([]);
+    expect(await tasksOf(() => keys.leases.stillRunning(leases))).toEqual([1, 1, 1]);
+    expect(await keys.leases.stillRunning(leases)).toEqual(new Set(leases.map((l) => l.owner)));
+    expect(await tasksOf(() => keys.leases.letGo(leases))).toEqual([1, 1, 1]);
+    expect(await keys.leases.stillRunning(leases)).toEqual(new Set());
+  });
+
+  it('refuse a new key that is stale, after one statement that reads no table', async () => {
+    const reservation = reservationOf(randomUUID(), { madeAt: 1_000 });
+    expect(await keys.store.reserve([reservation])).toEqual([{ kind: 'stale' }]);
+    const fresh = reservationOf(randomUUID(), { madeAt: Date.now() });
+    expect(await keys.store.reserve([fresh])).toMatchObject([{ kind: 'reserved' }]);
+  });
+
+  it('find a call by its effect key on all nodes, and resolve it with one task', async () => {
+    const attempt = await reserve();
+    const effectKey = randomUUID();
+    await phases.record([
+      {
+        ...phaseOf(attempt),
+        kind: 'foreign',
+        state: 'intended',
+        effectKey,
+        inDoubt: 'stop',
+        keyValidFor: null,
+        request: undefined,
+      },
+    ]);
+    await lapse(attempt);
+    const found = (await seen.effect(effectKey))!;
+    expect(found).toMatchObject({ id: attempt.id, phase: 'charged' });
+    expect(await tasksOf(() => seen.effect(effectKey))).toEqual([4]);
+    const resolve = () =>
+      resolutions.resolvePhase(found, { state: 'reconciled', result: '1' }, { who: 'webhook' });
+    expect(new Set(await tasksOf(resolve))).toEqual(new Set([1]));
+    expect(await recorded.of(attempt, PLAIN)).toMatchObject([{ state: 'reconciled' }]);
+  });
+
+  it('claim what is due with one read of all nodes, and one task for each scope', async () => {
+    const { statements } = keys;
+    for (const scope of ['first', 'second']) {
+      await database.query(
+        `INSERT INTO idempotency_keys
+           (scope, key, fingerprint, owner, locked_until, status, operation, resume_after, reconcile_after, expires_at)
+         VALUES ($1, 'due', '', $2, now(), 'pending', 'ride', now(), NULL, NULL),
+                ($1, 'doubtful', '', $2, now(), 'unknown', NULL, NULL, now(), NULL),
+                ($1, 'old', '', $2, now(), 'completed', NULL, NULL, NULL, now())`,
+        [scope, randomUUID()],
+      );
+      await database.query(
+        `INSERT INTO idempotency_outbox (scope, id, topic) VALUES ($1, $2, 'mail')`,
+        [scope, randomUUID()],
+      );
+    }
+    const operations = new CompleterStore(statements);
+    const unknown = new ReconcilerStore(statements, new PlainCiphers());
+    const reaper = new ReaperStore(statements);
+    const messages = new DeliveryStore(statements, new PlainCiphers());
+    const answer = { status: 408, headers: {}, body: Buffer.alloc(0) };
+    const choice = { limit: 10, from: null, except: [] };
+
+    expect(await operations.claimOperations(['ride'], 1_000, 10)).toHaveLength(2);
+    expect(await operations.claimOperations(['ride'], 1_000, 10)).toHaveLength(0);
+    const doubtful = await unknown.claim([], 1_000, 10);
+    expect(doubtful.filter(({ key }) => key === 'doubtful')).toHaveLength(2);
+    expect(await messages.claim(null, randomUUID(), 1_000, 10)).toHaveLength(2);
+    expect(await messages.claim(null, randomUUID(), 1_000, 10)).toHaveLength(0);
+    const [, ...perScope] = await sentBy(() => reaper.reap(choice, answer));
+    expect(perScope).toHaveLength(2);
+    expect(await reaper.reap(choice, answer)).toEqual([]);
+  });
+
   it('show the progress of a key with one task', async () => {
     const attempt = await reserve();
     expect(await tasksOf(() => status.progress(attempt.id, attempt.scope))).toEqual([1]);
@@ -220,10 +281,12 @@ describeOnCitus('Statements of a request on tables that are distributed by scope
 
 /** EXPLAIN of an INSERT … SELECT takes no parameters on Citus. */
 function withValues(sql: string, parameters: unknown[]): string {
-  return sql.replaceAll(/\$(\d+)/g, (_, number: string) => {
-    const value = parameters[Number(number) - 1];
-    if (value === null || value === undefined) return 'NULL';
-    if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
-    return `'${String(value as string | number).replaceAll("'", "''")}'`;
-  });
+  return sql.replaceAll(/\$(\d+)/g, (_, number: string) => literal(parameters[Number(number) - 1]));
+}
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL';
+  if (Buffer.isBuffer(value)) return `'\\x${value.toString('hex')}'`;
+  if (Array.isArray(value)) return `ARRAY[${value.map(literal).join()}]`;
+  return `'${String(value as string | number).replaceAll("'", "''")}'`;
 }

@@ -70,7 +70,7 @@ forEachPlatform('A lost lease', (platform) => {
   function takeOver(key: string): Promise<unknown> {
     return app.database.query(
       `UPDATE idempotency_keys
-       SET owner = gen_random_uuid(), attempt = attempt + 1,
+       SET owner = '00000000-0000-4000-8000-00000000000a', attempt = attempt + 1,
            locked_until = now() + interval '1 minute'
        WHERE key = $1`,
       [key],

@@ -66,7 +66,7 @@ describe('A delivery', () => {
     const delivered = app.deliver();
     await gate.arrived();
     await database.query(
-      'UPDATE idempotency_outbox SET lease_token = gen_random_uuid() WHERE id = $1',
+      `UPDATE idempotency_outbox SET lease_token = '00000000-0000-4000-8000-00000000000a' WHERE id = $1`,
       [id],
     );
     const before = await message(database, id);
@@ -88,7 +88,7 @@ describe('A delivery', () => {
     await gate.arrived();
     // Due and nobody's, or a heartbeat would renew it before it is claimed.
     await database.query(
-      `UPDATE idempotency_outbox SET lease_token = gen_random_uuid(), available_at = now() WHERE id = $1`,
+      `UPDATE idempotency_outbox SET lease_token = '00000000-0000-4000-8000-00000000000a', available_at = now() WHERE id = $1`,
       [id],
     );
     const newer = app.deliver();

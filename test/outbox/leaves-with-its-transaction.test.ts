@@ -3,6 +3,7 @@ import { PhaseUsageError } from 'nestjs-atomic-idempotency';
 import { DataSource, type EntityManager } from 'typeorm';
 import { messages } from './messages.js';
 import { startOutboxApp, type OutboxApp } from './outbox-app.js';
+import { later } from '../../lib/postgres/times.js';
 
 let app: OutboxApp;
 const received: unknown[] = [];
@@ -77,7 +78,7 @@ describe('A message', () => {
     const id = await app.add('orders', { order: 1 }, { delay: '1h' });
     expect(await app.deliver()).toBe(0);
     await app.database.query(
-      `UPDATE idempotency_outbox SET available_at = available_at - interval '1 hour' WHERE id = $1`,
+      `UPDATE idempotency_outbox SET available_at = ${later('available_at', "interval '-1 hour'")} WHERE id = $1`,
       [id],
     );
     expect(await app.deliver()).toBe(1);

@@ -96,7 +96,7 @@ describePhases(
         const { signal } = phases.current!;
         expect(signal.aborted).toBe(false);
         await app.database.query(
-          `UPDATE idempotency_keys SET owner = gen_random_uuid(), attempt = 2 WHERE key = 'lost'`,
+          `UPDATE idempotency_keys SET owner = '00000000-0000-4000-8000-00000000000a', attempt = 2 WHERE key = 'lost'`,
         );
         await once(signal, 'abort');
         reason = signal.reason;
@@ -119,7 +119,7 @@ describePhases(
         phases.foreign('charge_created', {
           call: async ({ signal }) => {
             await app.database.query(
-              `UPDATE idempotency_keys SET owner = gen_random_uuid(), attempt = 2 WHERE key = 'call'`,
+              `UPDATE idempotency_keys SET owner = '00000000-0000-4000-8000-00000000000a', attempt = 2 WHERE key = 'call'`,
             );
             await once(signal, 'abort');
             expect(signal).toBe(phases.current!.signal);

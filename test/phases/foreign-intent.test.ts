@@ -97,7 +97,7 @@ describePhases('The intent of a foreign phase', (app) => {
     let calls = 0;
     app.handle('charge', async (phases) => {
       await app.database.query(
-        `UPDATE idempotency_keys SET owner = gen_random_uuid(), attempt = 2 WHERE key = 'fenced'`,
+        `UPDATE idempotency_keys SET owner = '00000000-0000-4000-8000-00000000000a', attempt = 2 WHERE key = 'fenced'`,
       );
       return phases.foreign('charge_created', { call: async () => ++calls });
     });

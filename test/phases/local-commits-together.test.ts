@@ -129,7 +129,7 @@ describePhases('A local phase', (app) => {
       phases.local('ride_created', async (tx) => {
         await note(tx, 'ride');
         await app.database.query(
-          `UPDATE idempotency_keys SET owner = gen_random_uuid(), attempt = 2 WHERE key = 'fenced'`,
+          `UPDATE idempotency_keys SET owner = '00000000-0000-4000-8000-00000000000a', attempt = 2 WHERE key = 'fenced'`,
         );
         return { ride: 1 };
       }),

@@ -3,6 +3,7 @@ import { expect, it } from '@jest/globals';
 import { PhaseStoppedError } from 'nestjs-atomic-idempotency';
 import { keyRow } from '../support/idempotent-app.js';
 import { describePhases } from '../support/phase-app.js';
+import { later } from '../../lib/postgres/times.js';
 
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 const isRefused = (error: unknown) => error === refused;
@@ -133,7 +134,7 @@ describePhases('notExecuted', (app) => {
     await app.post('charge', 'validity');
     await app.database.query(
       `UPDATE idempotency_phases
-       SET started_at = started_at - interval '2 h', key_valid_until = key_valid_until - interval '2 h'
+       SET started_at = ${later('started_at', "interval '-2 h'")}, key_valid_until = ${later('key_valid_until', "interval '-2 h'")}
        WHERE effect_key = $1`,
       [keys[0]],
     );

@@ -36,7 +36,7 @@ describePhases(
     it('does not call if the key was taken over or given up meanwhile', async () => {
       const { answer, calls } = await stall('replaced', () =>
         app.database.query(
-          `UPDATE idempotency_keys SET owner = gen_random_uuid(), attempt = attempt + 1
+          `UPDATE idempotency_keys SET owner = '00000000-0000-4000-8000-00000000000a', attempt = attempt + 1
            WHERE key = 'replaced'`,
         ),
       );

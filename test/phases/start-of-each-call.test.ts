@@ -11,6 +11,7 @@ import { keyRow } from '../support/idempotent-app.js';
 import { runJob } from '../support/jobs.js';
 import { operatorOf } from '../support/operator.js';
 import { describePhases } from '../support/phase-app.js';
+import { later } from '../../lib/postgres/times.js';
 
 const TEN_MINUTES = 600_000;
 
@@ -54,7 +55,7 @@ describe('The recorded start of a foreign call', () => {
       /** The recorded start moves into the past, with everything else. */
       const anHourLater = () =>
         app.database.query(
-          `UPDATE idempotency_phases SET started_at = started_at - interval '1 hour'
+          `UPDATE idempotency_phases SET started_at = ${later('started_at', "interval '-1 hour'")}
            WHERE key_id = (SELECT id FROM idempotency_keys WHERE key = $1)`,
           [key],
         );

@@ -3,6 +3,7 @@ import { insertKey, STATES, type StateName } from '../operator/key-states.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { runJob } from '../support/jobs.js';
 import { forEachPlatform } from '../support/platforms.js';
+import { later } from '../../lib/postgres/times.js';
 
 const JOBS = ['sweeper', 'completer', 'reconciler', 'reaper'] as const;
 
@@ -46,7 +47,7 @@ forEachPlatform('Jobs', (platform) => {
       await app.database.query(
         `UPDATE idempotency_keys
          SET created_at = now() - interval '2 days', expires_at = now() - interval '1 day',
-             completed_at = completed_at - interval '2 days',
+             completed_at = ${later('completed_at', "interval '-2 days'")},
              reconcile_after = CASE WHEN status = 'unknown' THEN now() END
          WHERE id = $1`,
         [id],

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Client, Pool } from 'pg';
+import { Pool } from 'pg';
+import { run } from './citus-nodes.mjs';
 
 export interface Queryable {
   query<Row = Record<string, any>>(sql: string, parameters?: unknown[]): Promise<Row[]>;
@@ -29,7 +30,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   const name = `${setting('TEST_DATABASE_PREFIX')}_${randomBytes(6).toString('hex')}`;
   const template = options.migrated === false ? 'template1' : setting('TEST_DATABASE_TEMPLATE');
   const copy = process.env.TEST_DATABASE_COPY ?? '';
-  await onServer(`CREATE DATABASE ${name} TEMPLATE ${template} ${copy}`);
+  await onServers(`CREATE DATABASE ${name} TEMPLATE ${template} ${copy}`);
 
   // The test's own sessions and locks are on the server itself.
   const direct = databaseUrl(name, setting('TEST_SERVER_URL'));
@@ -51,19 +52,15 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
     async drop() {
       await pool.end();
       // FORCE: a server process that a test has killed or stopped may still be connected.
-      await onServer(`DROP DATABASE ${name} WITH (FORCE)`);
+      await onServers(`DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
 }
 
-async function onServer(statement: string): Promise<void> {
-  const client = new Client({ connectionString: setting('TEST_SERVER_URL') });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+/** There are several only if the tests run on a Citus cluster: see citus-nodes.mjs. */
+async function onServers(statement: string): Promise<void> {
+  const servers = setting('TEST_SERVERS').split(' ');
+  await Promise.all(servers.map((server) => run(server, statement)));
 }
 
 function databaseUrl(name: string, server: string): string {

@@ -16,6 +16,7 @@ export default async function globalSetup() {
   const databases = await prepareDatabases(server.url, run, build);
 
   process.env.TEST_SERVER_URL = server.url;
+  process.env.TEST_SERVERS = databases.servers.join(' ');
   process.env.TEST_DATABASE_PREFIX = databases.prefix;
   process.env.TEST_DATABASE_TEMPLATE = databases.template;
   process.env.TEST_DATABASE_COPY = databases.copy;

@@ -16,7 +16,7 @@ export async function age(database: TestDatabase, key: string): Promise<void> {
     `UPDATE idempotency_keys
      SET created_at = now() - interval '1 hour', last_run_at = now() - interval '1 hour',
          locked_until = now() - interval '1 minute',
-         resume_after = CASE WHEN resume_after IS NOT NULL THEN now() END
+         resume_after = now() + CASE WHEN resume_after IS NOT NULL THEN interval '0' END
      WHERE key = $1`,
     [key],
   );

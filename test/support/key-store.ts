@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { Database, type Lane } from '../../lib/postgres/database.js';
+import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
@@ -22,7 +23,8 @@ export interface OpenKeyStore {
 /** The store alone, on connections of its own, for what no request can show. */
 export async function openKeyStore(
   url: string,
-  { distributed = false } = {},
+  // Where the tests run on a cluster: see citus-nodes.mjs.
+  distributed = (process.env.TEST_SERVERS ?? '').includes(' '),
 ): Promise<OpenKeyStore> {
   const dataSource = new DataSource({ type: 'postgres', url });
   await dataSource.initialize();
@@ -38,7 +40,7 @@ export async function openKeyStore(
     }
   })(dataSource, 10_000, undefined, false, distributed);
   return {
-    store: new KeyStore(database),
+    store: distributed ? new DistributedKeyStore(database) : new KeyStore(database),
     transitions: new KeyTransitions(database),
     leases: new LeaseStore(database),
     statements: database,

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
+import { closeToAll, joinNodes, nodesOf, run as runOn } from './citus-nodes.mjs';
 
 const OURS = 'idempotency_test_';
 
@@ -21,16 +22,21 @@ export async function prepareDatabases(serverUrl, run, build) {
   const session = new Client({ connectionString: serverUrl, application_name: prefix });
   session.on('error', () => undefined); // a server that is gone has nothing left to drop
   await session.connect();
-  await dropLeftovers(session);
-  await session.query(`CREATE DATABASE ${template}`);
-  await migrate(databaseUrl(serverUrl, template), build);
+  const nodes = await nodesOf(session, serverUrl);
+  const servers = nodes.length > 0 ? nodes : [serverUrl];
+  await dropLeftovers(session, servers);
+  for (const server of servers) await runOn(server, `CREATE DATABASE ${template}`);
+  if (nodes.length > 0) await joinNodes(nodes.map((node) => databaseUrl(node, template)));
+  await migrate(databaseUrl(serverUrl, template), build, nodes.length > 0);
+  if (nodes.length > 0) await closeToAll(nodes, template);
 
   return {
     prefix,
     template,
+    servers,
     copy: await cheapestCopy(session),
     async drop() {
-      await dropDatabases(session, (name) => name.startsWith(`${prefix}_`));
+      await dropDatabases(servers, (name) => name.startsWith(`${prefix}_`));
       await session.end();
     },
   };
@@ -54,12 +60,14 @@ async function cheapestCopy(session) {
 /**
  * @param {string} url
  * @param {string} build
+ * @param {boolean} onCitus
  */
-async function migrate(url, build) {
-  const { idempotencyMigrations } = await import(
+async function migrate(url, build, onCitus) {
+  const { distributeOnCitus, idempotencyMigrations } = await import(
     pathToFileURL(join(build, 'migrations', 'index.js')).href
   );
-  const dataSource = new DataSource({ type: 'postgres', url, migrations: idempotencyMigrations });
+  const migrations = [...idempotencyMigrations, ...(onCitus ? [distributeOnCitus()] : [])];
+  const dataSource = new DataSource({ type: 'postgres', url, migrations });
   await dataSource.initialize();
   await dataSource.runMigrations();
   await dataSource.destroy();
@@ -68,28 +76,34 @@ async function migrate(url, build) {
 /**
  * Databases of runs that were killed, on a server that outlives them (DATABASE_URL).
  * @param {Client} session
+ * @param {string[]} servers
  */
-async function dropLeftovers(session) {
+async function dropLeftovers(session, servers) {
   const { rows } = await session.query(
     'SELECT application_name AS prefix FROM pg_stat_activity WHERE starts_with(application_name, $1)',
     [OURS],
   );
   /** @type {string[]} */
   const living = rows.map(({ prefix }) => `${prefix}_`);
-  await dropDatabases(session, (name) => !living.some((prefix) => name.startsWith(prefix)));
+  await dropDatabases(servers, (name) => !living.some((prefix) => name.startsWith(prefix)));
 }
 
 /**
- * @param {Client} session
+ * @param {string[]} servers
  * @param {(name: string) => boolean} chosen
  */
-async function dropDatabases(session, chosen) {
-  const { rows } = await session.query(
-    'SELECT datname AS name FROM pg_database WHERE starts_with(datname, $1)',
-    [OURS],
-  );
-  for (const { name } of rows) {
-    if (chosen(name)) await session.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+async function dropDatabases(servers, chosen) {
+  for (const server of servers) {
+    const session = new Client({ connectionString: server });
+    await session.connect();
+    const { rows } = await session.query(
+      'SELECT datname AS name FROM pg_database WHERE starts_with(datname, $1)',
+      [OURS],
+    );
+    for (const { name } of rows) {
+      if (chosen(name)) await session.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    }
+    await session.end();
   }
 }
 

@@ -79,7 +79,7 @@ export class PageQueries {
   async outboxLag(): Promise<{ waiting: Counted; lag: number }> {
     const [row] = await this.database.query<{ waiting: number; lag: number | null }>(
       `SELECT (SELECT count(*)::int FROM (
-                 SELECT FROM ${this.outbox} WHERE dead_at IS NULL LIMIT ${COUNTED + 1}
+                 SELECT 1 FROM ${this.outbox} WHERE dead_at IS NULL LIMIT ${COUNTED + 1}
                ) m) AS waiting,
               (SELECT ${milliseconds('now()')} - ${milliseconds('available_at')}
                FROM ${this.outbox}
@@ -94,14 +94,14 @@ export class PageQueries {
   async countDeadLetters(): Promise<Counted> {
     const [row] = await this.database.query<{ count: number }>(
       `SELECT count(*)::int AS count
-       FROM (SELECT FROM ${this.outbox} WHERE dead_at IS NOT NULL LIMIT ${COUNTED + 1}) m`,
+       FROM (SELECT 1 FROM ${this.outbox} WHERE dead_at IS NOT NULL LIMIT ${COUNTED + 1}) m`,
       [],
     );
     return countedFrom(row!.count);
   }
 
   private bounded(condition: string): string {
-    return `SELECT count(*)::int FROM (SELECT FROM ${this.keys} k WHERE ${condition} LIMIT ${COUNTED + 1}) counted`;
+    return `SELECT count(*)::int FROM (SELECT 1 FROM ${this.keys} k WHERE ${condition} LIMIT ${COUNTED + 1}) counted`;
   }
 }
 

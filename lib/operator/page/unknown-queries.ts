@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ColumnCiphers, type CipherOf } from '../../encryption/column-cipher.js';
 import { Database } from '../../postgres/database.js';
-import { phaseInDoubt } from '../../schema/phase-in-doubt.js';
+import { DoubtQueries, type Doubt } from '../doubt-queries.js';
 import type { KeySummary } from '../key-report.js';
 import type { KeySearch } from '../key-search.js';
 import { SUMMARY, summaryOf, type SummaryRow } from '../operator-queries.js';
@@ -60,14 +60,13 @@ const MATCHES = `($1::text IS NULL OR k.scope = $1) AND ($2::text IS NULL OR k.k
 @Injectable()
 export class UnknownQueries {
   private readonly keys: string;
-  private readonly phases: string;
 
   constructor(
     private readonly database: Database,
+    private readonly doubts: DoubtQueries,
     private readonly ciphers: ColumnCiphers,
   ) {
     this.keys = database.table('idempotency_keys');
-    this.phases = database.table('idempotency_phases');
   }
 
   /**
@@ -86,7 +85,8 @@ export class UnknownQueries {
     for (let walked = 0; walked < walk; walked += STRETCH) {
       const rows = await this.select(filter, place, limit - keys.length);
       const cipherOf = await this.ciphers.readers(rows);
-      keys.push(...rows.map((row) => keyOf(row, cipherOf)));
+      const doubts = await this.doubts.of(rows);
+      keys.push(...rows.map((row) => keyOf(row, cipherOf, doubts.get(row.id))));
       if (keys.length >= limit) return { keys, next: cursorOf(placeOf(place.part, rows.at(-1)!)) };
       const end = await this.endOfStretch(place);
       if (!end && place.part === 'reconciler') return { keys, next: undefined };
@@ -99,15 +99,11 @@ export class UnknownQueries {
     const { scope, key, route, olderThan, youngerThan } = filter;
     const [stretch, parameters] = this.stretch(place, 7);
     return this.database.query(
-      `SELECT ${SUMMARY}, d."keyValidUntil", ${ASKED_AFTER} AS "askedAfter"
-       FROM (
-         SELECT * FROM (${stretch} LIMIT ${STRETCH}) k
-         WHERE ${MATCHES}
-         ORDER BY k.reconcile_after, k.id
-         LIMIT $6
-       ) k
-       LEFT JOIN LATERAL (${phaseInDoubt(this.phases)}) d ON true
-       ORDER BY k.reconcile_after, k.id`,
+      `SELECT ${SUMMARY}, ${ASKED_AFTER} AS "askedAfter"
+       FROM (${stretch} LIMIT ${STRETCH}) k
+       WHERE ${MATCHES}
+       ORDER BY k.reconcile_after, k.id
+       LIMIT $6`,
       [scope, key, route, olderThan, youngerThan, limit, ...parameters],
     );
   }
@@ -142,15 +138,10 @@ interface PlaceRow {
   askedAfter: string;
 }
 
-interface UnknownRow extends SummaryRow, PlaceRow {
-  keyValidUntil: number | null;
-}
+interface UnknownRow extends SummaryRow, PlaceRow {}
 
-function keyOf({ keyValidUntil, ...summary }: UnknownRow, cipherOf: CipherOf): UnknownKey {
-  return {
-    ...summaryOf(summary, cipherOf),
-    keyValidUntil: keyValidUntil === null ? null : new Date(keyValidUntil),
-  };
+function keyOf(row: UnknownRow, cipherOf: CipherOf, doubt: Doubt | undefined): UnknownKey {
+  return { ...summaryOf(row, cipherOf, doubt), keyValidUntil: doubt?.keyValidUntil ?? null };
 }
 
 function placeOf(part: Place['part'], { id, askedAfter }: PlaceRow): Place {

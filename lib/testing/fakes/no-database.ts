@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { HealthStore } from '../../operator/health-store.js';
 import type { Database } from '../../postgres/database.js';
+import { ALL_SCOPES } from '../../postgres/scopes.js';
 import { NO_BREAKER } from '../../postgres/store-breaker.js';
 
 /** Has subscribers, so that guards can be installed, and nothing to subscribe to. */
@@ -10,6 +11,7 @@ export const NO_DATA_SOURCE = { subscribers: [], manager: {} } as unknown as Dat
 export const NO_DATABASE: Database = {
   table: (name: string) => name,
   distributed: false,
+  scopes: ALL_SCOPES,
   breaker: NO_BREAKER,
   separatesScopes: false,
   for: () => NO_DATABASE,

@@ -12,13 +12,17 @@ export class CreateRocketRides1763251300000 implements MigrationInterface {
         target text NOT NULL,
         fare integer NOT NULL,
         charge_id text,
-        -- SET NULL, or no key that made a ride could ever be removed. The unique
-        -- constraint's index is also what makes that removal quick.
-        idempotency_key_id bigint
-          CONSTRAINT uq_rides_idempotency_key UNIQUE
-          CONSTRAINT fk_rides_idempotency_key REFERENCES idempotency_keys (id) ON DELETE SET NULL,
+        idempotency_key_id bigint CONSTRAINT uq_rides_idempotency_key UNIQUE,
         created_at timestamptz NOT NULL DEFAULT now()
       )`);
+    // SET NULL, or no key that made a ride could ever be removed. The index of the unique constraint
+    // is also what makes that removal quick. A key that is distributed has no unique id to refer to.
+    await queryRunner.query(`
+      DO $$ BEGIN
+        ALTER TABLE rides ADD CONSTRAINT fk_rides_idempotency_key
+          FOREIGN KEY (idempotency_key_id) REFERENCES idempotency_keys (id) ON DELETE SET NULL;
+      EXCEPTION WHEN invalid_foreign_key THEN NULL;
+      END $$`);
     await queryRunner.query(`
       CREATE TABLE audit_records (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_audit_records PRIMARY KEY,

@@ -1,0 +1,52 @@
+import type { Database } from '../postgres/database.js';
+import { IS_STALE } from './key-statements.js';
+import { KeyStore, type Reservation, type ReserveResult } from './key-store.js';
+
+/**
+ * The same on tables that are distributed by scope: each reservation has
+ * statements of its own, which are sent to one node. Whether a new key is stale
+ * is asked in a statement before; a key that is not stale then is accepted.
+ */
+export class DistributedKeyStore extends KeyStore {
+  constructor(private readonly nodes: Database) {
+    super(nodes);
+  }
+
+  override async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
+    return this.oneByOne(wanted, async (reservation) =>
+      (await this.isStale(reservation))
+        ? this.lookUpOne(reservation)
+        : (await super.reserve([undated(reservation)]))[0]!,
+    );
+  }
+
+  override async lookUp(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
+    return this.oneByOne(wanted, (reservation) => this.lookUpOne(reservation));
+  }
+
+  private async lookUpOne(reservation: Reservation): Promise<ReserveResult> {
+    const [found] = await super.lookUp([undated(reservation)]);
+    if (found!.kind !== 'missed') return found!;
+    return (await this.isStale(reservation)) ? { kind: 'stale' } : found!;
+  }
+
+  /** Without a date of the key there is nothing to ask. */
+  private async isStale({ madeAt, retention }: Reservation): Promise<boolean> {
+    if (madeAt === undefined) return false;
+    const [row] = await this.nodes.query<{ stale: boolean }>(IS_STALE, [madeAt, retention]);
+    return row!.stale;
+  }
+
+  private async oneByOne(
+    wanted: readonly Reservation[],
+    decide: (reservation: Reservation) => Promise<ReserveResult>,
+  ): Promise<ReserveResult[]> {
+    const results: ReserveResult[] = [];
+    for (const reservation of wanted) results.push(await decide(reservation));
+    return results;
+  }
+}
+
+function undated(reservation: Reservation): Reservation {
+  return { ...reservation, madeAt: undefined };
+}

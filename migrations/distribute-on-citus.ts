@@ -1,0 +1,110 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { namesOf, tableName, type TableName } from './table-names.js';
+
+/**
+ * The tables that have a scope, and are distributed by it: all rows of a scope are
+ * on one node. The first one is the one that the others are colocated with. The
+ * tables that are not listed here have one row per job or process; they stay on
+ * the coordinator.
+ */
+export const DISTRIBUTED_TABLES = [
+  'idempotency_keys',
+  'idempotency_phases',
+  'idempotency_outbox',
+  'idempotency_audit',
+  'idempotency_data_keys',
+] as const satisfies readonly TableName[];
+
+export interface CitusOptions {
+  /** The PostgreSQL schema of the key tables, as for `idempotencyMigrationsIn()`. */
+  schema?: string;
+  /**
+   * A distributed table of yours whose rows are found by the same scope, such as
+   * `'accounts'` or `'sales.accounts'`: a local phase that writes to it then stays on one node. Its
+   * distribution column has to be of type text, like the scope.
+   * @default tables of type text with the same number of shards, if there are any
+   */
+  colocateWith?: string;
+  /**
+   * The 13 digits at the end of the migration's name: TypeORM runs migrations in the order of these
+   * digits. Set it if the step has to run after the one that distributes `colocateWith`.
+   * @default right after the steps that create the tables
+   */
+  timestamp?: number;
+}
+
+/** After the last step that creates a table. */
+const TIMESTAMP = 1763251299999;
+
+/**
+ * The step that distributes the tables over the nodes of a Citus cluster, by
+ * scope: `migrations: [...idempotencyMigrations, distributeOnCitus(), ...yours]`.
+ * Rows that are there already are moved.
+ */
+export function distributeOnCitus(options: CitusOptions = {}): new () => MigrationInterface {
+  const { schema, colocateWith = 'default', timestamp = TIMESTAMP } = options;
+  if (!/^\d{13}$/.test(String(timestamp))) {
+    throw new Error(
+      `distributeOnCitus(): timestamp is ${timestamp}. Use the 13 digits of a date in milliseconds, such as those at the end of the names of your own migrations.`,
+    );
+  }
+  return class DistributeIdempotencyTables implements MigrationInterface {
+    readonly name = `DistributeIdempotencyTables${timestamp}`;
+
+    async up(queryRunner: QueryRunner): Promise<void> {
+      await requireCitus(queryRunner);
+      const [keys] = DISTRIBUTED_TABLES;
+      const names = namesOf(queryRunner, keys, schema);
+      const table = tableName(queryRunner, keys, schema);
+      // A unique constraint has to contain the distribution column. The sequence behind the id
+      // gives no number twice.
+      await queryRunner.query(`ALTER TABLE ${table} DROP CONSTRAINT ${names.unique('id')}`);
+      await queryRunner.query(`CREATE INDEX ${names.index(['id'])} ON ${table} ("id")`);
+      for (const each of DISTRIBUTED_TABLES) {
+        const name = tableName(queryRunner, each, schema);
+        const beside = each === keys ? colocateWith : table;
+        await queryRunner.query(
+          `SELECT create_distributed_table($1, 'scope', colocate_with => $2)`,
+          [name, beside],
+        );
+      }
+      // The rows have been copied to the shards; what is left here would never be read again.
+      for (const each of DISTRIBUTED_TABLES) {
+        await queryRunner.query(`SELECT truncate_local_data_after_distributing_table($1)`, [
+          tableName(queryRunner, each, schema),
+        ]);
+      }
+    }
+
+    async down(queryRunner: QueryRunner): Promise<void> {
+      for (const each of DISTRIBUTED_TABLES.toReversed()) {
+        await queryRunner.query(`SELECT undistribute_table($1)`, [
+          tableName(queryRunner, each, schema),
+        ]);
+      }
+      const [keys] = DISTRIBUTED_TABLES;
+      const names = namesOf(queryRunner, keys, schema);
+      const table = tableName(queryRunner, keys, schema);
+      await queryRunner.query(`DROP INDEX ${indexOf(table, names.index(['id']))}`);
+      await queryRunner.query(
+        `ALTER TABLE ${table} ADD CONSTRAINT ${names.unique('id')} UNIQUE ("id")`,
+      );
+    }
+  };
+}
+
+/** An index is in the schema of its table. */
+function indexOf(table: string, index: string): string {
+  const home = /^("(?:[^"]|"")*")\./.exec(table)?.[1];
+  return home === undefined ? index : `${home}.${index}`;
+}
+
+async function requireCitus(queryRunner: QueryRunner): Promise<void> {
+  const [row] = (await queryRunner.query(
+    `SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS citus`,
+  )) as { citus: boolean }[];
+  if (row?.citus) return;
+  throw new Error(
+    'distributeOnCitus(): this database has no Citus, so there are no nodes to distribute the tables over. Run CREATE EXTENSION citus on every node and add the nodes with citus_add_node(), or leave this migration out.',
+  );
+}

@@ -1,5 +1,6 @@
-// The tests that have to pass on a Citus cluster: `CITUS_URL=postgres://… npm run test:citus`, with
-// the address of the coordinator; its user must be a superuser. Arguments are handed on to Jest.
+// The tests that run on a Citus cluster: `CITUS_URL=postgres://… npm run test:citus`, with the
+// address of the coordinator; its user must be a superuser. Arguments are handed on to Jest. Those of
+// test/citus have to pass; docs/guides/citus.md says why some of the others do not.
 import { spawnSync } from 'node:child_process';
 
 const FOLDERS = [

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { HttpException } from '@nestjs/common';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Outbox } from 'nestjs-atomic-idempotency';
+import { IdempotencyTelemetryModule } from 'nestjs-atomic-idempotency/opentelemetry';
+import { CollectedMetrics } from '../opentelemetry/collected.js';
+import { CollectedSpans } from '../opentelemetry/spans.js';
 import { makeDue } from '../outbox/messages.js';
 import type { TestDatabase } from '../support/database.js';
 import { send } from '../support/http.js';
@@ -68,18 +71,32 @@ async function contains(path: string, text: string): Promise<boolean> {
 forEachPlatform('With encryption', (platform) => {
   const logger = recordingLogger();
   let heard: Heard;
+  let metrics: CollectedMetrics;
+  let spans: CollectedSpans;
   let app: IdempotentApp;
 
   beforeAll(async () => {
     heard = new Heard();
+    metrics = new CollectedMetrics();
+    spans = new CollectedSpans();
     app = await startSecretsApp(
       platform,
       { keys: [FIRST] },
-      { logger, idempotency: { outbox: { maxAttempts: 1 }, replayCache: {} } },
+      {
+        logger,
+        idempotency: { outbox: { maxAttempts: 1 }, replayCache: {} },
+        imports: [
+          IdempotencyTelemetryModule.forRoot({
+            meterProvider: metrics.provider,
+            tracerProvider: spans.provider,
+          }),
+        ],
+      },
     );
   });
   afterAll(async () => {
     heard.end();
+    spans.end();
     await app.close();
   });
 
@@ -162,6 +179,21 @@ forEachPlatform('With encryption', (platform) => {
     expect(logger.everything.join('\n')).toContain('is in doubt: Error');
     expect(heard.everything).not.toContain(SECRET);
     expect((await post(`plain/${SECRET}`, 'a', 'another')).text).not.toContain(SECRET);
+  });
+
+  it('no secret is in metrics and traces', async () => {
+    const names = Object.keys(await metrics.names());
+    const points = await Promise.all(names.map((name) => metrics.points(name)));
+    expect(JSON.stringify(points)).toContain('idempotency.route');
+    expect(JSON.stringify(points)).not.toContain(SECRET);
+    const shown = spans.all.map(({ name, attributes, status, events }) => ({
+      name,
+      attributes,
+      status,
+      events,
+    }));
+    expect(shown.map(({ name }) => name)).toContain('call charged');
+    expect(JSON.stringify(shown)).not.toContain(SECRET);
   });
 
   // The adapter makes no difference to what the database writes.

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { Client, ClientBase, Pool, QueryResult } from 'pg';
+import type { Client, ClientBase, Pool } from 'pg';
 import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
 import { SCOPES_SETTING } from '../../migrations/row-level-security.js';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
@@ -319,7 +319,7 @@ export class Database {
    * prepared, the transaction has to be repeated; from then on it is sent
    * unprepared.
    */
-  async queryIn<Result = QueryResult>(
+  async queryIn<Result = QueriedRows>(
     runner: QueryRunner,
     statement: PreparedStatement,
     values: unknown[],
@@ -390,7 +390,7 @@ export class Database {
    * TypeORM cannot name a statement, so it is sent through the driver, and
    * reported to TypeORM's logger.
    */
-  private async execute<Result = QueryResult>(
+  private async execute<Result = QueriedRows>(
     client: ClientBase,
     runner: QueryRunner | undefined,
     statement: DriverStatement,
@@ -413,10 +413,16 @@ async function endConnection(client: ClientBase): Promise<void> {
   await (client as Client).end().catch(() => undefined);
 }
 
-/** Sends a statement through the driver. */
-type Send<Result> = (client: ClientBase, statement: DriverStatement) => Promise<Result>;
+/** What is used of a result of pg. Its own types are not named, because not everybody has them. */
+interface QueriedRows {
+  rows: unknown[];
+}
 
-const sendPlainly: Send<QueryResult> = (client, statement) => client.query(statement);
+/** Sends a statement through the driver. @param client a `ClientBase` of pg */
+type Send<Result> = (client: object, statement: DriverStatement) => Promise<Result>;
+
+const sendPlainly: Send<QueriedRows> = (client, statement) =>
+  (client as ClientBase).query(statement);
 
 /** The progress of a statement, and whether anybody still waits for it. */
 class Progress {

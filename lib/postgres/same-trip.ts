@@ -1,7 +1,6 @@
 // Statements that share a round trip: they are sent one after another, with one Sync at the end, so
 // that the server skips what follows a statement that fails. It uses what pg offers to packages
 // such as pg-cursor; where a client lacks it, statements are sent one by one.
-import type { ClientBase, QueryResult } from 'pg';
 
 /** What is used of pg's connection, which turns calls into messages to the server. */
 interface Connection {
@@ -14,7 +13,7 @@ interface Connection {
 
 /** What is used of pg's query, which turns messages of the server into a result. */
 interface DriverQuery {
-  callback: (error: Error | null, result: QueryResult) => void;
+  callback: (error: Error | null) => void;
   submit(connection: Connection): Error | null;
   handleCommandComplete(message: { text: string }, connection: Connection): void;
   requiresPreparation(): boolean;
@@ -23,6 +22,7 @@ interface DriverQuery {
 type QueryClass = new (config: object) => DriverQuery;
 
 interface Driver {
+  query(query: DriverQuery): unknown;
   connection?: Connection;
   /** pg sends each statement at once, and refuses queries of other packages. */
   pipeline?: boolean;
@@ -40,8 +40,8 @@ export interface DriverStatement {
 const USED = ['parse', 'bind', 'execute', 'query', 'emit'] as const;
 
 /** Not with pg-native, and not with a client that is no client of pg. */
-export function canShareTrips(client: ClientBase): boolean {
-  const { connection, pipeline, constructor } = client as unknown as Driver;
+export function canShareTrips(client: object): boolean {
+  const { connection, pipeline, constructor } = client as Driver;
   const complete = connection && USED.every((name) => typeof connection[name] === 'function');
   return complete === true && !pipeline && typeof constructor.Query === 'function';
 }
@@ -56,10 +56,10 @@ export class Preceding {
 
   /** @param onDone is told when the server has executed them */
   constructor(
-    client: ClientBase,
+    client: object,
     private readonly onDone: () => void,
   ) {
-    this.connection = (client as unknown as Driver).connection!;
+    this.connection = (client as Driver).connection!;
   }
 
   add(text: string): void {
@@ -127,10 +127,9 @@ export class Preceding {
   }
 }
 
-/** The result of a statement, and the server's word for the one after it. */
+/** The outcome of two statements. */
 export interface FollowedResult {
-  result: QueryResult;
-  /** Undefined if the second statement was not sent. */
+  /** The server's word for the second one; undefined if it was not sent. */
   followed: string | undefined;
 }
 
@@ -143,20 +142,19 @@ export class FollowingFailed extends Error {
 
 /** Sends a statement, and then, if it succeeds, another one without results. */
 export function sendFollowed(
-  client: ClientBase,
+  client: object,
   statement: DriverStatement,
   text: string,
 ): Promise<FollowedResult> {
-  const FollowedQuery = followedQueryOf((client as unknown as Driver).constructor.Query!);
+  const FollowedQuery = followedQueryOf((client as Driver).constructor.Query!);
   return new Promise((resolve, reject) => {
     const query = new FollowedQuery(statement, text);
-    query.callback = (error, result) => {
-      const { followed } = query;
+    query.callback = (error) => {
       if (error) reject(query.ended ? new FollowingFailed(error) : error);
-      else resolve({ result, followed });
+      else resolve({ followed: query.followed });
     };
     // A package that wraps the driver may return a promise for it.
-    void Promise.resolve(client.query(query as never) as unknown).catch(reject);
+    void Promise.resolve((client as Driver).query(query)).catch(reject);
   });
 }
 

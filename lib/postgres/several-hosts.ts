@@ -21,7 +21,8 @@ export interface SeveralHostsOptions {
 /** For the options of a TypeORM data source, or of pg's pool with `connectionString: url`. */
 export interface SeveralHosts {
   url: string;
-  extra: { Client: new (config?: string | ClientConfig) => Client };
+  /** A subclass of pg's `Client`. Its type is not named, because not everybody has the types of pg. */
+  extra: { Client: new (config?: any) => any };
 }
 
 /**

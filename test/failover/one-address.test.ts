@@ -81,6 +81,8 @@ describe('An address that leads to another server', () => {
         fence.uninstall();
         await pool.end();
 
+        // A connection that was opened to the standby was told no timeline; a new one is.
+        address.cut();
         expect((await order('on-a-standby')).status).toBe(201);
         expect(routes.executions).toBe(2);
 

@@ -4,6 +4,8 @@ import { HandlerEnd } from '../response/handler-end.js';
 import { closePhases } from './close-phases.js';
 import { requestContext, type RequestContext } from './request-context.js';
 
+const nothing = (): void => undefined;
+
 /**
  * One run of a handler and of the interceptors between the library's and the
  * handler, in its request context.
@@ -67,7 +69,11 @@ export class HandlerRun {
 
   private ended(error?: unknown): void {
     const { attempt } = this.context;
-    if (attempt) attempt.error = error;
+    if (attempt) {
+      attempt.error = error;
+      // Promises and timers of the handler may keep the attempt, which then keeps no more than itself.
+      attempt.onLeftToWorker &&= nothing;
+    }
     const working = this.untilIdle();
     if (working) void working.then(this.end.tell);
     else this.end.tell();

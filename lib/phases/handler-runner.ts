@@ -35,6 +35,9 @@ export class HandlerRunner {
       guard: this.guard,
       phased,
       transactions: requestContext.surroundings?.transactions ?? new OpenTransactions(),
+      unguarded: false,
+      unprotected: false,
+      phase: undefined,
     });
   }
 

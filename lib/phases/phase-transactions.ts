@@ -15,7 +15,7 @@ import { ConnectionWatch } from './connection-watch.js';
 import { phaseResult } from './phase-result.js';
 import { LeaseLostError } from '../policy/phase-errors.js';
 import type { PhaseKind } from '../schema/phase-record.js';
-import { runningPhase } from './running-phase.js';
+import { runningPhase, type RunningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { EndedPhase, PhaseStore } from './phase-store.js';
 import { throwWithoutValues, withoutValues } from './without-values.js';
@@ -73,7 +73,9 @@ export class PhaseTransactions {
         result = phaseResult(place.name, value);
         if (!attempt) return undefined;
         await faultPoint('before_commit', attempt, place);
-        return this.store.lastStatement({ ...place, attempt, state: 'finished', result });
+        const { name, position, kind } = place;
+        const state = 'finished';
+        return this.store.lastStatement({ attempt, name, position, kind, state, result });
       });
       // The work wrote nothing, so its result can travel with those of other requests.
       if (!committed && attempt) await this.endAlone(place, attempt, 'finished', result);
@@ -232,8 +234,10 @@ async function perform(
   tx: EntityManager,
 ): Promise<unknown> {
   const queryRunner = tx.queryRunner!;
+  const { journal, name, kind } = place;
+  const phase: RunningPhase = { journal, name, kind, queryRunner, requests: 0 };
   try {
-    return await runningPhase.run({ ...place, queryRunner, requests: 0 }, () => work(tx));
+    return await runningPhase.run(phase, () => work(tx));
   } catch (error) {
     const retryable =
       isSerializationConflict(error) ||

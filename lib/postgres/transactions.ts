@@ -41,8 +41,9 @@ export class Transactions {
     begun: () => void,
   ): Promise<boolean> {
     const runner = this.dataSource.createQueryRunner();
+    let frame: Frame | undefined;
     try {
-      const frame = await this.frameOf(runner, begun);
+      frame = await this.frameOf(runner, begun);
       await runner.startTransaction();
       if (!frame) begun();
       const last = await work(runner.manager);
@@ -56,6 +57,7 @@ export class Transactions {
       throw error;
     } finally {
       await runner.release();
+      frame?.remove();
     }
   }
 
@@ -79,6 +81,7 @@ export class Transactions {
 /** Begins and ends one transaction as TypeORM does, with fewer round trips. */
 class Frame {
   private readonly begin: Preceding;
+  private readonly original: QueryRunner['query'];
   private last: LastStatement | undefined;
   private committing = false;
   /** The work has asked for a statement, which may not have been sent yet: nobody has to await it. */
@@ -92,7 +95,8 @@ class Frame {
     begun: () => void,
   ) {
     this.begin = new Preceding(client, begun);
-    const query = runner.query.bind(runner) as Query;
+    this.original = runner.query;
+    const query = this.original.bind(runner) as Query;
     // TypeORM sends the frame through this method too, between the events for its subscribers.
     // Statements of the work pass at once, so that the last statement does not overtake them.
     const framed: Query = (text, ...rest) => {
@@ -102,6 +106,11 @@ class Frame {
       return frame ?? send();
     };
     runner.query = framed as QueryRunner['query'];
+  }
+
+  /** TypeORM's runner outlives its transaction, and would keep the objects of the request. */
+  remove(): void {
+    this.runner.query = this.original;
   }
 
   /** @returns false if there was nothing to commit */

@@ -82,7 +82,8 @@ export class RequestReader {
         kept: keptRequest(policy.keepRequest, request, request.body),
       }),
     };
-    observed.name = keyed;
+    // Without the request: what is observed may outlive it.
+    observed.name = { scope, endpoint: keyed.endpoint, key };
     return keyed;
   }
 }

@@ -78,19 +78,47 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
 
     async down(queryRunner: QueryRunner): Promise<void> {
       for (const each of DISTRIBUTED_TABLES.toReversed()) {
-        await queryRunner.query(`SELECT undistribute_table($1)`, [
-          tableName(queryRunner, each, schema),
-        ]);
+        await bringBack(queryRunner, tableName(queryRunner, each, schema));
       }
       const [keys] = DISTRIBUTED_TABLES;
       const names = namesOf(queryRunner, keys, schema);
       const table = tableName(queryRunner, keys, schema);
-      await queryRunner.query(`DROP INDEX ${indexOf(table, names.index(['id']))}`);
+      await queryRunner.query(`DROP INDEX IF EXISTS ${indexOf(table, names.index(['id']))}`);
       await queryRunner.query(
-        `ALTER TABLE ${table} ADD CONSTRAINT ${names.unique('id')} UNIQUE ("id")`,
+        `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS ${names.unique('id')},
+           ADD CONSTRAINT ${names.unique('id')} UNIQUE ("id")`,
       );
     }
   };
+}
+
+/**
+ * Moves the rows of a table back to the coordinator, unless they are there: where
+ * only some tables are distributed, this step and the next run of the first one repair that.
+ *
+ * Citus moves no table with an identity column, so the column gets a new sequence afterwards. The
+ * old one is removed on the coordinator alone; on the workers it goes with the table.
+ */
+async function bringBack(queryRunner: QueryRunner, table: string): Promise<void> {
+  const [found] = (await queryRunner.query(
+    `SELECT (SELECT nextval(pg_get_serial_sequence($1, attname)) FROM pg_attribute
+             WHERE attrelid = logicalrelid AND attidentity = 'a') AS next
+     FROM pg_dist_partition WHERE logicalrelid = to_regclass($1)`,
+    [table],
+  )) as { next: string | null }[];
+  if (!found) return;
+  if (found.next !== null) {
+    await queryRunner.query(`SET LOCAL citus.enable_ddl_propagation = off`);
+    await queryRunner.query(`ALTER TABLE ${table} ALTER COLUMN "id" DROP IDENTITY`);
+    await queryRunner.query(`SET LOCAL citus.enable_ddl_propagation = on`);
+  }
+  await queryRunner.query(`SELECT undistribute_table($1)`, [table]);
+  if (found.next !== null) {
+    await queryRunner.query(
+      `ALTER TABLE ${table} ALTER COLUMN "id"
+         ADD GENERATED ALWAYS AS IDENTITY (START WITH ${found.next})`,
+    );
+  }
 }
 
 /** An index is in the schema of its table. */

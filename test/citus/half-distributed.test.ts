@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { distributeOnCitus, idempotencyMigrations } from 'nestjs-atomic-idempotency/migrations';
 import { DataSource } from 'typeorm';
+import { bootFailure } from '../module/boot-failure.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startIdempotentApp } from '../support/idempotent-app.js';
 import { onEachPlatform, type Platform } from '../support/platforms.js';
@@ -18,29 +19,21 @@ function tests(platform: Platform): void {
   });
   afterAll(() => database?.drop());
 
-  /** What the boot of an application says, if it is refused. */
-  async function boot(): Promise<string> {
-    try {
-      const app = await startIdempotentApp(platform, { database, logger: false });
-      await app.close();
-      return 'booted';
-    } catch (error) {
-      return (error as Error).message;
-    }
-  }
+  const refusal = async () => (await bootFailure({ database })).message;
+  const boot = async () => (await startIdempotentApp(platform, { database })).close();
 
   it('are refused at boot with the statement that repairs it', async () => {
-    expect(await boot()).toBe('booted');
+    await boot();
     await database.query(`SELECT undistribute_table('idempotency_outbox')`);
     await database.query(`SELECT undistribute_table('idempotency_phases')`);
-    const refused = await boot();
+    const refused = await refusal();
     expect(refused).toContain(
       '"idempotency_phases" is not distributed, "idempotency_outbox" is not distributed.',
     );
     const statements = [...refused.matchAll(/SELECT [^;]*;/g)].map(([statement]) => statement);
     expect(statements).toHaveLength(2);
     for (const statement of statements) await database.query(statement);
-    expect(await boot()).toBe('booted');
+    await boot();
   });
 
   it('are refused if they are not colocated, and the migration repairs it without loss', async () => {
@@ -55,17 +48,17 @@ function tests(platform: Platform): void {
       await database.query(
         `SELECT create_distributed_table('idempotency_outbox', 'scope', colocate_with => 'none')`,
       );
-      expect(await boot()).toMatch(
+      expect(await refusal()).toMatch(
         /"idempotency_outbox" is not colocated with "idempotency_keys"\..* Revert the migration distributeOnCitus\(\)/,
       );
       await dataSource.undoLastMigration();
-      expect(await boot()).toBe('booted');
+      await boot();
       expect(Number((await insertKey()).id)).toBeGreaterThan(Number(id));
       await dataSource.runMigrations();
     } finally {
       await dataSource.destroy();
     }
-    expect(await boot()).toBe('booted');
+    await boot();
     const kept = await database.query('SELECT DISTINCT id FROM idempotency_keys');
     expect(kept).toHaveLength(2);
   });

@@ -1,13 +1,12 @@
 import { describe } from '@jest/globals';
 import { Client } from 'pg';
+import { onCluster } from '../support/cluster.js';
 import type { TestDatabase } from '../support/database.js';
 
-/** The servers of this run: the coordinator of a cluster and its workers, or a single one. */
-const SERVERS = (process.env.TEST_SERVERS ?? '').split(' ');
-
 /** Runs where DATABASE_URL names the coordinator of a cluster: `npm run test:citus`. */
-export const describeOnCitus: (subject: string, tests: () => void) => void =
-  SERVERS.length > 1 ? describe : describe.skip;
+export const describeOnCitus: (subject: string, tests: () => void) => void = onCluster
+  ? describe
+  : describe.skip;
 
 /** Scopes whose rows are on different workers. */
 export async function scopesOnDifferentNodes(

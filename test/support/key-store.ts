@@ -8,6 +8,7 @@ import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
 import { Observation } from '../../lib/telemetry/observation.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
+import { onCluster } from './cluster.js';
 
 export interface OpenKeyStore {
   store: KeyStore;
@@ -21,11 +22,7 @@ export interface OpenKeyStore {
 }
 
 /** The store alone, on connections of its own, for what no request can show. */
-export async function openKeyStore(
-  url: string,
-  // Where the tests run on a cluster: see citus-nodes.mjs.
-  distributed = (process.env.TEST_SERVERS ?? '').includes(' '),
-): Promise<OpenKeyStore> {
+export async function openKeyStore(url: string, distributed = onCluster): Promise<OpenKeyStore> {
   const dataSource = new DataSource({ type: 'postgres', url });
   await dataSource.initialize();
   const sent: OpenKeyStore['sent'] = [];

@@ -1,0 +1,19 @@
+import { it } from '@jest/globals';
+
+/** The servers of this run: a single one, or the coordinator of a Citus cluster and its workers. */
+export const SERVERS = (process.env.TEST_SERVERS ?? '').split(' ');
+
+/** The library's tables are distributed over several servers: see citus-nodes.mjs. */
+export const onCluster = SERVERS.length > 1;
+
+/**
+ * `it`, for a test of what only a single server has. On a cluster (`npm run test:citus`) it is
+ * skipped; docs/guides/citus.md lists such tests.
+ *
+ * @param why what of it the test needs
+ */
+export function needsOneServer(why: string): typeof it | typeof it.skip {
+  if (!onCluster) return it;
+  process.stderr.write(`Skipped on a cluster: it needs ${why}.\n`);
+  return it.skip;
+}

@@ -42,17 +42,23 @@ async function isDistributed(database: Database, table: string): Promise<boolean
     [],
   );
   if (!server!.citus) return false;
-  const [row] = await database.query<{ distributed: boolean; coordinator: boolean }>(
+  const [row] = await database.query<{ distributed: boolean; coordinator: boolean; style: string }>(
     `SELECT EXISTS (
               SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass($1) AND partmethod = 'h'
             ) AS distributed,
-            (SELECT groupid FROM pg_dist_local_group) = 0 AS coordinator`,
+            (SELECT groupid FROM pg_dist_local_group) = 0 AS coordinator,
+            current_setting('datestyle') AS style`,
     [database.table(table)],
   );
-  const { distributed, coordinator } = row!;
+  const { distributed, coordinator, style } = row!;
   if (distributed && !coordinator) {
     throw new IdempotencyConfigurationError(
       'dataSource: the data source is connected to a worker of the Citus cluster. Jobs follow the order of ids, which only the coordinator gives out in order. Connect the data source to the coordinator.',
+    );
+  }
+  if (distributed && !style.startsWith('ISO')) {
+    throw new IdempotencyConfigurationError(
+      `dataSource: its connections have the datestyle '${style}'. The coordinator of the Citus cluster sends dates to the workers in this style, and they may take the day for the month. Connect with the datestyle 'ISO'.`,
     );
   }
   return distributed;

@@ -151,7 +151,8 @@ export class PhaseStore {
         outcome.state,
         attempt.number,
         resultOf(attempt, `operation:${attempt.operation?.name}`, outcome.result),
-        unrecorded?.name ?? null,
+        // No phase has this name. With a null Citus would find no node for the whole statement.
+        unrecorded?.name ?? '',
         unrecorded?.state ?? null,
         unrecorded ? resultOf(attempt, unrecorded.name, unrecorded.result) : null,
       ],

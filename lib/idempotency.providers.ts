@@ -51,6 +51,7 @@ import { OuterInterceptors } from './outer-interceptors.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
 import { PhaseBatches } from './phases/phase-batches.js';
 import { Transactions } from './postgres/transactions.js';
+import { DistributedPhaseStore } from './phases/distributed-phase-store.js';
 import { PhaseStore } from './phases/phase-store.js';
 import { PhaseTransactions } from './phases/phase-transactions.js';
 import { Reconcilers } from './phases/reconciler.js';
@@ -151,7 +152,12 @@ export const providers: Provider[] = [
   KeyTransitions,
   LeaseStore,
   RecordedPhases,
-  PhaseStore,
+  {
+    provide: PhaseStore,
+    useFactory: (database: Database) =>
+      database.distributed ? new DistributedPhaseStore(database) : new PhaseStore(database),
+    inject: [Database],
+  },
   LeaseKeeper,
   WaitingRequests,
   {

@@ -6,6 +6,7 @@ import { IdempotencyConfigurationError } from '../policy/configuration-error.js'
 import { publish } from '../telemetry/publish.js';
 import {
   errorCode,
+  foundNoRow,
   isConnectionLoss,
   isReadOnlyServer,
   isSerializationConflict,
@@ -262,7 +263,8 @@ export class Database {
         },
       );
     } catch (cause) {
-      if (!progress.givenUp) {
+      // A statement that found no row was answered.
+      if (!progress.givenUp && !foundNoRow(cause)) {
         publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
       }
       // A new connection may lead to the primary; the pool would keep this one as long as it is used.

@@ -8,7 +8,7 @@ import { StatusStore } from '../../lib/background/status-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
 import type { FoundKey, Reservation } from '../../lib/keys/key-store.js';
-import { PhaseStore } from '../../lib/phases/phase-store.js';
+import type { PhaseStore } from '../../lib/phases/phase-store.js';
 import { DeliveryStore } from '../../lib/outbox/delivery-store.js';
 import { ResolutionQueries } from '../../lib/resolution/resolution-queries.js';
 import { ResolutionStore } from '../../lib/resolution/resolution-store.js';
@@ -31,7 +31,7 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     keys = await openKeyStore(database.url);
-    phases = new PhaseStore(keys.statements);
+    ({ phases } = keys);
     status = new StatusStore(keys.statements, new PlainCiphers());
     recorded = new RecordedPhases(keys.statements);
     resolutions = new ResolutionStore(keys.statements, new PlainCiphers());

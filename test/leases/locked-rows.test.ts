@@ -52,7 +52,9 @@ forEachPlatform('A heartbeat', (platform) => {
     await gate.arrived(2);
 
     await withTransaction(app.database, async (tx) => {
-      await tx.query(`SELECT id FROM idempotency_keys WHERE key = 'locked' FOR UPDATE`);
+      await tx.query(
+        `SELECT id FROM idempotency_keys WHERE scope = '' AND key = 'locked' FOR UPDATE`,
+      );
       // A heartbeat that was on its way may still have renewed it before the lock.
       const before = await lockedUntil('locked');
       const heartbeats = app.proxy.count(HEARTBEAT);

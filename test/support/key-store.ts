@@ -6,6 +6,8 @@ import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
+import { DistributedPhaseStore } from '../../lib/phases/distributed-phase-store.js';
+import { PhaseStore } from '../../lib/phases/phase-store.js';
 import { Observation } from '../../lib/telemetry/observation.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
 import { onCluster } from './cluster.js';
@@ -14,6 +16,7 @@ export interface OpenKeyStore {
   store: KeyStore;
   transitions: KeyTransitions;
   leases: LeaseStore;
+  phases: PhaseStore;
   /** What the store sends its statements to. */
   statements: Database;
   /** Every statement that the store has sent. */
@@ -40,6 +43,7 @@ export async function openKeyStore(url: string, distributed = onCluster): Promis
     store: distributed ? new DistributedKeyStore(database) : new KeyStore(database),
     transitions: new KeyTransitions(database),
     leases: new LeaseStore(database),
+    phases: distributed ? new DistributedPhaseStore(database) : new PhaseStore(database),
     statements: database,
     sent,
     async close() {

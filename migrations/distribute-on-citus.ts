@@ -1,4 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { CreateIdempotencyKeys1763251200000 } from './1763251200000-create-idempotency-keys.js';
+import { CreateIdempotencyPhases1763251200001 } from './1763251200001-create-idempotency-phases.js';
+import { CreateIdempotencyOutbox1763251200002 } from './1763251200002-create-idempotency-outbox.js';
+import { CreateIdempotencyAudit1763251200003 } from './1763251200003-create-idempotency-audit.js';
+import { CreateIdempotencyDataKeys1763251200006 } from './1763251200006-create-idempotency-data-keys.js';
 import { namesOf, tableName, type TableName } from './table-names.js';
 
 /**
@@ -7,13 +12,15 @@ import { namesOf, tableName, type TableName } from './table-names.js';
  * tables that are not listed here have one row per job or process; they stay on
  * the coordinator.
  */
-export const DISTRIBUTED_TABLES = [
-  'idempotency_keys',
-  'idempotency_phases',
-  'idempotency_outbox',
-  'idempotency_audit',
-  'idempotency_data_keys',
-] as const satisfies readonly TableName[];
+const CREATED_BY = [
+  ['idempotency_keys', CreateIdempotencyKeys1763251200000],
+  ['idempotency_phases', CreateIdempotencyPhases1763251200001],
+  ['idempotency_outbox', CreateIdempotencyOutbox1763251200002],
+  ['idempotency_audit', CreateIdempotencyAudit1763251200003],
+  ['idempotency_data_keys', CreateIdempotencyDataKeys1763251200006],
+] as const satisfies readonly (readonly [TableName, new (schema?: string) => MigrationInterface])[];
+
+export const DISTRIBUTED_TABLES = CREATED_BY.map(([table]) => table);
 
 export interface CitusOptions {
   /** The PostgreSQL schema of the key tables, as for `idempotencyMigrationsIn()`. */
@@ -42,7 +49,7 @@ const TIMESTAMP = 1763251299999;
  * Rows that are there already are moved.
  */
 export function distributeOnCitus(options: CitusOptions = {}): new () => MigrationInterface {
-  const { schema, colocateWith = 'default', timestamp = TIMESTAMP } = options;
+  const { schema, colocateWith, timestamp = TIMESTAMP } = options;
   if (!/^\d{13}$/.test(String(timestamp))) {
     throw new Error(
       `distributeOnCitus(): timestamp is ${timestamp}. Use the 13 digits of a date in milliseconds, such as those at the end of the names of your own migrations.`,
@@ -53,7 +60,8 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
 
     async up(queryRunner: QueryRunner): Promise<void> {
       await requireCitus(queryRunner);
-      const [keys] = DISTRIBUTED_TABLES;
+      if (colocateWith !== undefined) await requireDistributedByText(queryRunner, colocateWith);
+      const keys = 'idempotency_keys';
       const names = namesOf(queryRunner, keys, schema);
       const table = tableName(queryRunner, keys, schema);
       // A unique constraint has to contain the distribution column. The sequence behind the id
@@ -62,7 +70,7 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
       await queryRunner.query(`CREATE INDEX ${names.index(['id'])} ON ${table} ("id")`);
       for (const each of DISTRIBUTED_TABLES) {
         const name = tableName(queryRunner, each, schema);
-        const beside = each === keys ? colocateWith : table;
+        const beside = each === keys ? (colocateWith ?? 'default') : table;
         await queryRunner.query(
           `SELECT create_distributed_table($1, 'scope', colocate_with => $2)`,
           [name, beside],
@@ -77,54 +85,53 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
     }
 
     async down(queryRunner: QueryRunner): Promise<void> {
-      for (const each of DISTRIBUTED_TABLES.toReversed()) {
-        await bringBack(queryRunner, tableName(queryRunner, each, schema));
+      const tables = DISTRIBUTED_TABLES.map((each) => tableName(queryRunner, each, schema));
+      // What was written after the rows have been read would be lost.
+      await queryRunner.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`);
+      for (const [each, step] of CREATED_BY) {
+        await bringBack(queryRunner, tableName(queryRunner, each, schema), new step(schema));
       }
-      const [keys] = DISTRIBUTED_TABLES;
-      const names = namesOf(queryRunner, keys, schema);
-      const table = tableName(queryRunner, keys, schema);
-      await queryRunner.query(`DROP INDEX IF EXISTS ${indexOf(table, names.index(['id']))}`);
-      await queryRunner.query(
-        `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS ${names.unique('id')},
-           ADD CONSTRAINT ${names.unique('id')} UNIQUE ("id")`,
-      );
     }
   };
 }
 
 /**
- * Moves the rows of a table back to the coordinator, unless they are there: where
- * only some tables are distributed, this step and the next run of the first one repair that.
- *
- * Citus moves no table with an identity column, so the column gets a new sequence afterwards. The
- * old one is removed on the coordinator alone; on the workers it goes with the table.
+ * Creates a table again on the coordinator, with its rows: Citus cannot bring a table with an
+ * identity column back by itself. Numbers that were given out are not given out again.
  */
-async function bringBack(queryRunner: QueryRunner, table: string): Promise<void> {
-  const [found] = (await queryRunner.query(
-    `SELECT (SELECT nextval(pg_get_serial_sequence($1, attname)) FROM pg_attribute
-             WHERE attrelid = logicalrelid AND attidentity = 'a') AS next
-     FROM pg_dist_partition WHERE logicalrelid = to_regclass($1)`,
-    [table],
-  )) as { next: string | null }[];
-  if (!found) return;
-  if (found.next !== null) {
-    await queryRunner.query(`SET LOCAL citus.enable_ddl_propagation = off`);
-    await queryRunner.query(`ALTER TABLE ${table} ALTER COLUMN "id" DROP IDENTITY`);
-    await queryRunner.query(`SET LOCAL citus.enable_ddl_propagation = on`);
-  }
-  await queryRunner.query(`SELECT undistribute_table($1)`, [table]);
-  if (found.next !== null) {
-    await queryRunner.query(
-      `ALTER TABLE ${table} ALTER COLUMN "id"
-         ADD GENERATED ALWAYS AS IDENTITY (START WITH ${found.next})`,
-    );
+async function bringBack(
+  queryRunner: QueryRunner,
+  table: string,
+  step: MigrationInterface,
+): Promise<void> {
+  const numbers = await numbersOf(queryRunner, table);
+  await queryRunner.query(`CREATE TEMPORARY TABLE idempotency_moved AS SELECT * FROM ${table}`);
+  await queryRunner.query(`DROP TABLE ${table}`);
+  await step.up(queryRunner);
+  await queryRunner.query(
+    `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM idempotency_moved`,
+  );
+  await queryRunner.query('DROP TABLE idempotency_moved');
+  for (const { column, next } of numbers) {
+    await queryRunner.query(`SELECT setval(pg_get_serial_sequence($1, $2), $3, false)`, [
+      table,
+      column,
+      next,
+    ]);
   }
 }
 
-/** An index is in the schema of its table. */
-function indexOf(table: string, index: string): string {
-  const home = /^("(?:[^"]|"")*")\./.exec(table)?.[1];
-  return home === undefined ? index : `${home}.${index}`;
+/** The columns that draw their values from a sequence, and the next one of each. */
+async function numbersOf(
+  queryRunner: QueryRunner,
+  table: string,
+): Promise<{ column: string; next: string }[]> {
+  return queryRunner.query(
+    `SELECT a.attname AS column, nextval(s.name) AS next
+     FROM pg_attribute a, pg_get_serial_sequence($1, a.attname) s (name)
+     WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped AND s.name IS NOT NULL`,
+    [table],
+  ) as Promise<{ column: string; next: string }[]>;
 }
 
 async function requireCitus(queryRunner: QueryRunner): Promise<void> {
@@ -135,4 +142,25 @@ async function requireCitus(queryRunner: QueryRunner): Promise<void> {
   throw new Error(
     'distributeOnCitus(): this database has no Citus, so there are no nodes to distribute the tables over. Run CREATE EXTENSION citus on every node and add the nodes with citus_add_node(), or leave this migration out.',
   );
+}
+
+async function requireDistributedByText(queryRunner: QueryRunner, table: string): Promise<void> {
+  const [row] = (await queryRunner.query(
+    `SELECT format_type(a.atttypid, NULL) AS type
+     FROM pg_dist_partition p
+     JOIN pg_attribute a ON a.attrelid = p.logicalrelid
+       AND a.attname = column_to_column_name(p.logicalrelid, p.partkey)
+     WHERE p.logicalrelid = to_regclass($1) AND p.partmethod = 'h'`,
+    [table],
+  )) as { type: string }[];
+  if (!row) {
+    throw new Error(
+      `distributeOnCitus(): colocateWith is '${table}', which is no distributed table. Distribute it in a migration that runs before this one (option timestamp), or leave colocateWith out.`,
+    );
+  }
+  if (row.type !== 'text') {
+    throw new Error(
+      `distributeOnCitus(): colocateWith is '${table}', whose distribution column is of type ${row.type}. The scope is of type text, and Citus puts tables beside each other only if the types are the same. Distribute the table by a column of type text with the scope in it, or leave colocateWith out.`,
+    );
+  }
 }

@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Client, ClientBase, Pool } from 'pg';
 import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
-import { SCOPES_SETTING } from '../../migrations/row-level-security.js';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import { publish } from '../telemetry/publish.js';
 import {
@@ -19,6 +18,7 @@ import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
 import type { DriverStatement } from './same-trip.js';
+import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-setting.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { endStatement } from './statement-cancellation.js';
 import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
@@ -40,9 +40,6 @@ export type Statements = Pick<Database, 'query'>;
 interface OfScope {
   scope: string;
 }
-
-/** The scopes that the rest of a transaction is for. */
-const SET_SCOPES = `SELECT set_config('${SCOPES_SETTING}', $1::text[]::text, true)`;
 
 const NONE: readonly never[] = [];
 
@@ -69,6 +66,7 @@ const URGENT_PATIENCE = 250;
 export class Database {
   /** How a statement reaches rows of several scopes. */
   readonly scopes: Scopes;
+  private readonly scopeSetting: ScopeSetting;
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
   private closed = false;
@@ -88,6 +86,7 @@ export class Database {
     readonly breaker: StoreBreaker = NO_BREAKER,
   ) {
     this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
+    this.scopeSetting = distributed ? ALL_NODES : ONE_SERVER;
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);
     this.fence = new TimelineFence(timeout);
@@ -152,7 +151,7 @@ export class Database {
   async enter(runner: QueryRunner, scopes: readonly string[]): Promise<void> {
     if (!this.separated) return;
     const client = (await runner.connect()) as ClientBase;
-    await this.execute(client, runner, { text: SET_SCOPES, values: [scopes] });
+    await this.execute(client, runner, this.scopeSetting(scopes));
   }
 
   /** Once per application. */
@@ -349,7 +348,7 @@ export class Database {
   ): Promise<Row[]> {
     await this.execute(client, runner, { text: 'BEGIN', values: [] });
     try {
-      await this.execute(client, runner, { text: SET_SCOPES, values: [scopes] });
+      await this.execute(client, runner, this.scopeSetting(scopes));
       const rows = progress.givenUp ? [] : await send();
       await this.execute(client, runner, { text: 'COMMIT', values: [] });
       return rows;

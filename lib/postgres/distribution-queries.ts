@@ -19,13 +19,20 @@ export async function hasCitus(database: Database): Promise<boolean> {
   return row!.citus;
 }
 
-/** The order of ids is the coordinator's. */
-export async function isCoordinator(database: Database): Promise<boolean> {
-  const [row] = await database.query<{ coordinator: boolean }>(
-    `SELECT groupid = 0 AS coordinator FROM pg_dist_local_group`,
+/** A connection to a node of a cluster. */
+export interface NodeSession {
+  /** Not a worker. */
+  coordinator: boolean;
+  datestyle: string;
+}
+
+export async function nodeSession(database: Database): Promise<NodeSession> {
+  const [row] = await database.query<NodeSession>(
+    `SELECT groupid = 0 AS coordinator, current_setting('datestyle') AS datestyle
+     FROM pg_dist_local_group`,
     [],
   );
-  return row!.coordinator;
+  return row!;
 }
 
 /** The places of those tables that exist, in the order of their names here. */

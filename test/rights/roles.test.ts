@@ -39,7 +39,8 @@ async function orderInDoubt(app: IdempotentApp, key: string): Promise<Record<str
   shop.charge = () => ({ id: 'ch_1' });
   shop.found = { outcome: 'executed', result: { id: 'found' } };
   const [phase] = await database.query(
-    `SELECT p.effect_key FROM idempotency_phases p JOIN idempotency_keys k ON k.id = p.key_id
+    `SELECT p.effect_key FROM idempotency_phases p
+     JOIN idempotency_keys k ON k.scope = p.scope AND k.id = p.key_id
      WHERE k.key = $1 AND p.name = 'charged'`,
     [key],
   );

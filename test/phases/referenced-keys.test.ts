@@ -2,8 +2,8 @@ import { beforeAll, expect } from '@jest/globals';
 import type { AtomicPhase } from 'nestjs-atomic-idempotency';
 import type { EntityManager } from 'typeorm';
 import { barrier } from '../support/barrier.js';
-import { needsOneServer } from '../support/cluster.js';
 import { keyRow } from '../support/idempotent-app.js';
+import { needsOneServer } from '../support/one-server.js';
 import { describePhases } from '../support/phase-app.js';
 import { until } from '../support/until.js';
 

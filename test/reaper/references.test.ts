@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect } from '@jest/globals';
-import { needsOneServer } from '../support/cluster.js';
 import { keyRow } from '../support/idempotent-app.js';
+import { needsOneServer } from '../support/one-server.js';
 import { withTransaction } from '../support/transactions.js';
 import { describeExpiry, type ExpiringApp } from './expiring-app.js';
 

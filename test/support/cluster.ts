@@ -1,5 +1,3 @@
-import { it } from '@jest/globals';
-
 /** The servers of this run: a single one, or the coordinator of a Citus cluster and its workers. */
 export const SERVERS = (process.env.TEST_SERVERS ?? '').split(' ');
 
@@ -12,16 +10,4 @@ export const onCluster = SERVERS.length > 1;
  */
 export function shortLease(milliseconds: number): number {
   return onCluster ? 4 * milliseconds : milliseconds;
-}
-
-/**
- * `it`, for a test of what only a single server has. On a cluster (`npm run test:citus`) it is
- * skipped; docs/guides/citus.md lists such tests.
- *
- * @param why what of it the test needs
- */
-export function needsOneServer(why: string): typeof it | typeof it.skip {
-  if (!onCluster) return it;
-  process.stderr.write(`Skipped on a cluster: it needs ${why}.\n`);
-  return it.skip;
 }

@@ -17,6 +17,7 @@ import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, IMPORTED, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
+import { DISTRIBUTED_TABLES } from '../migrations/distribute-on-citus.js';
 import { openDatabase } from './postgres/open-database.js';
 import { CircuitBreaker, NO_BREAKER } from './postgres/store-breaker.js';
 import { limitsProviders, RESERVER } from './limits.providers.js';
@@ -84,7 +85,7 @@ export const providers: Provider[] = [
         schema,
         prepares: preparedStatements,
         breaker: circuitBreaker ? new CircuitBreaker(circuitBreaker) : NO_BREAKER,
-        table: 'idempotency_keys',
+        tables: DISTRIBUTED_TABLES,
       }),
     inject: [DATA_SOURCE, IdempotencySettings, SCHEMA],
   },

@@ -22,6 +22,21 @@ export async function scopesOnDifferentNodes(
   return [rows[0]!, rows[1]!];
 }
 
+/**
+ * How many transactions were committed in two phases during the work: the coordinator has a record
+ * of each for a while.
+ */
+export async function preparedDuring(
+  database: TestDatabase,
+  work: () => Promise<unknown>,
+): Promise<number> {
+  const records = () =>
+    database.query<{ gid: string }>('SELECT DISTINCT gid FROM pg_dist_transaction');
+  const before = new Set((await records()).map(({ gid }) => gid));
+  await work();
+  return (await records()).filter(({ gid }) => !before.has(gid)).length;
+}
+
 export interface ScopeOnNode {
   scope: string;
   /** Of its worker. */

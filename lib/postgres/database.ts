@@ -18,7 +18,7 @@ import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
 import type { DriverStatement } from './same-trip.js';
-import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-setting.js';
+import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-statements.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { endStatement } from './statement-cancellation.js';
 import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';

@@ -59,16 +59,19 @@ describeExpiry('References to keys', (app) => {
       expect(await app.left()).toEqual({});
     });
 
-    itRefers('that forbids the removal of its key stops no other, and the log says what to do', async () => {
-      await refer(app, 'strict_orders');
-      await app.ask('orders', 'unreferenced');
-      await app.outlive('unreferenced');
-      expect(await app.reap()).toBe(1);
-      expect(await app.left()).toEqual({ one: 'completed', two: 'completed' });
-      expect(app.logs).toContainEqual(
-        expect.stringMatching(/2 idempotency key\(s\).*strict_orders.*ON DELETE SET NULL/),
-      );
-    });
+    itRefers(
+      'that forbids the removal of its key stops no other, and the log says what to do',
+      async () => {
+        await refer(app, 'strict_orders');
+        await app.ask('orders', 'unreferenced');
+        await app.outlive('unreferenced');
+        expect(await app.reap()).toBe(1);
+        expect(await app.left()).toEqual({ one: 'completed', two: 'completed' });
+        expect(app.logs).toContainEqual(
+          expect.stringMatching(/2 idempotency key\(s\).*strict_orders.*ON DELETE SET NULL/),
+        );
+      },
+    );
 
     itRefers('that is being inserted prevents the removal of its key', async () => {
       await app.ask('orders', 'one');

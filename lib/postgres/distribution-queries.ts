@@ -19,22 +19,20 @@ export async function hasCitus(database: Database): Promise<boolean> {
   return row!.citus;
 }
 
-/** The order of ids is the coordinator's. */
-export async function isCoordinator(database: Database): Promise<boolean> {
-  const [row] = await database.query<{ coordinator: boolean }>(
-    `SELECT groupid = 0 AS coordinator FROM pg_dist_local_group`,
-    [],
-  );
-  return row!.coordinator;
+/** A connection to a node of a cluster. */
+export interface NodeSession {
+  /** Not a worker. */
+  coordinator: boolean;
+  datestyle: string;
 }
 
-/** How times are written as text: the coordinator sends them to the workers like that. */
-export async function dateStyle(database: Database): Promise<string> {
-  const [row] = await database.query<{ style: string }>(
-    `SELECT current_setting('datestyle') AS style`,
+export async function nodeSession(database: Database): Promise<NodeSession> {
+  const [row] = await database.query<NodeSession>(
+    `SELECT groupid = 0 AS coordinator, current_setting('datestyle') AS datestyle
+     FROM pg_dist_local_group`,
     [],
   );
-  return row!.style;
+  return row!;
 }
 
 /** The places of those tables that exist, in the order of their names here. */

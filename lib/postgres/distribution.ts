@@ -1,12 +1,6 @@
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import type { Database } from './database.js';
-import {
-  dateStyle,
-  hasCitus,
-  isCoordinator,
-  placesOf,
-  type TablePlace,
-} from './distribution-queries.js';
+import { hasCitus, nodeSession, placesOf, type TablePlace } from './distribution-queries.js';
 
 /** The column that all of them are distributed by. */
 const COLUMN = 'scope';
@@ -27,22 +21,27 @@ export async function isDistributed(
     tables.map((table) => database.table(table)),
   );
   if (places.every(({ column }) => column === null)) return false;
-  if (!(await isCoordinator(database))) {
-    throw new IdempotencyConfigurationError(
-      'dataSource: the data source is connected to a worker of the Citus cluster. Jobs follow the order of ids, which only the coordinator gives out in order. Connect the data source to the coordinator.',
-    );
-  }
-  const style = await dateStyle(database);
-  if (!style.startsWith('ISO')) {
-    throw new IdempotencyConfigurationError(
-      `dataSource: its connections have the datestyle '${style}'. The coordinator of the Citus cluster sends dates to the workers in this style, and they may take the day for the month. Connect with the datestyle 'ISO'.`,
-    );
-  }
+  await checkSession(database);
   const faults = faultsOf(places);
   if (faults.length === 0) return true;
   throw new IdempotencyConfigurationError(
     `migrations: of the tables on this Citus cluster, only some are distributed by ${COLUMN} and colocated: ${faults.join(', ')}. A statement needs all rows of its scope on one node. ${cureOf(places)}`,
   );
+}
+
+/** Refuses connections through which the tables could not be used. */
+async function checkSession(database: Database): Promise<void> {
+  const { coordinator, datestyle } = await nodeSession(database);
+  if (!coordinator) {
+    throw new IdempotencyConfigurationError(
+      'dataSource: the data source is connected to a worker of the Citus cluster. Jobs follow the order of ids, which only the coordinator gives out in order. Connect the data source to the coordinator.',
+    );
+  }
+  if (!datestyle.startsWith('ISO')) {
+    throw new IdempotencyConfigurationError(
+      `dataSource: its connections have the datestyle '${datestyle}'. The coordinator of the Citus cluster sends dates to the workers in this style, and they may take the day for the month. Connect with the datestyle 'ISO'.`,
+    );
+  }
 }
 
 /** What is wrong with the places of tables. */
@@ -62,7 +61,7 @@ function cureOf(places: readonly TablePlace[]): string {
   const missing = others.filter(({ column }) => column === null);
   const rest = places.filter((place) => !missing.includes(place));
   if (faultsOf(rest).length > 0) {
-    return `Revert the migration distributeOnCitus() of 'nestjs-atomic-idempotency/migrations' and run it again: its "down" brings back every table that is distributed.`;
+    return `Revert the migration distributeOnCitus() of 'nestjs-atomic-idempotency/migrations' and run it again: its "down" brings all tables back.`;
   }
   const statements = missing.map(
     ({ table }) =>

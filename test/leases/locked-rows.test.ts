@@ -2,6 +2,7 @@ import { Controller, Post } from '@nestjs/common';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
 import { barrier } from '../support/barrier.js';
+import { shortLease } from '../support/cluster.js';
 import { send } from '../support/http.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
@@ -18,7 +19,7 @@ class OrdersController {
   constructor(private readonly phase: AtomicPhase) {}
 
   @Post()
-  @Idempotent({ lease: 600 })
+  @Idempotent({ lease: shortLease(600) })
   async create() {
     const { key, signal } = this.phase.current!;
     signals.set(key, signal);

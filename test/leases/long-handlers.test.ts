@@ -2,15 +2,14 @@ import { Controller, Post } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
 import { barrier, type Barrier } from '../support/barrier.js';
-import { onCluster } from '../support/cluster.js';
+import { onCluster, shortLease } from '../support/cluster.js';
 import { send, type Received } from '../support/http.js';
 import { keyRow, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { expectRetryable } from '../support/refusals.js';
 import { until } from '../support/until.js';
 
-/** A coordinator opens connections of its own to the workers before the first statement. */
-const LEASE = onCluster ? 1_500 : 300;
+const LEASE = shortLease(300);
 const KINDS = ['plain', 'in-one-phase', 'in-one-call'];
 
 let gate: Barrier;

@@ -7,6 +7,14 @@ export const SERVERS = (process.env.TEST_SERVERS ?? '').split(' ');
 export const onCluster = SERVERS.length > 1;
 
 /**
+ * A lease, in milliseconds, that is as short as the servers allow. A statement may not take longer
+ * than the lease, and a coordinator connects to a worker before its first one.
+ */
+export function shortLease(milliseconds: number): number {
+  return onCluster ? 4 * milliseconds : milliseconds;
+}
+
+/**
  * `it`, for a test of what only a single server has. On a cluster (`npm run test:citus`) it is
  * skipped; docs/guides/citus.md lists such tests.
  *

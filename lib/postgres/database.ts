@@ -8,6 +8,7 @@ import {
   errorCode,
   foundNoRow,
   isConnectionLoss,
+  isLossOfNode,
   isReadOnlyServer,
   isSerializationConflict,
   isUnprepared,
@@ -233,8 +234,10 @@ export class Database {
   private report(error: unknown, begun: number, client?: ClientBase): void {
     // The data source is closed as well: its errors tell nothing about the database.
     if (this.closed) return;
-    if (!client || isConnectionLoss(error)) this.breaker.failed(begun, error);
-    else this.breaker.answered();
+    const answered =
+      client && (!isConnectionLoss(error) || (this.distributed && isLossOfNode(error)));
+    if (answered) this.breaker.answered();
+    else this.breaker.failed(begun, error);
   }
 
   private async run<Row>(

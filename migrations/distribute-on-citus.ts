@@ -1,9 +1,4 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { CreateIdempotencyKeys1763251200000 } from './1763251200000-create-idempotency-keys.js';
-import { CreateIdempotencyPhases1763251200001 } from './1763251200001-create-idempotency-phases.js';
-import { CreateIdempotencyOutbox1763251200002 } from './1763251200002-create-idempotency-outbox.js';
-import { CreateIdempotencyAudit1763251200003 } from './1763251200003-create-idempotency-audit.js';
-import { CreateIdempotencyDataKeys1763251200006 } from './1763251200006-create-idempotency-data-keys.js';
 import { namesOf, tableName, type TableName } from './table-names.js';
 
 /**
@@ -12,15 +7,13 @@ import { namesOf, tableName, type TableName } from './table-names.js';
  * tables that are not listed here have one row per job or process; they stay on
  * the coordinator.
  */
-const CREATED_BY = [
-  ['idempotency_keys', CreateIdempotencyKeys1763251200000],
-  ['idempotency_phases', CreateIdempotencyPhases1763251200001],
-  ['idempotency_outbox', CreateIdempotencyOutbox1763251200002],
-  ['idempotency_audit', CreateIdempotencyAudit1763251200003],
-  ['idempotency_data_keys', CreateIdempotencyDataKeys1763251200006],
-] as const satisfies readonly (readonly [TableName, new (schema?: string) => MigrationInterface])[];
-
-export const DISTRIBUTED_TABLES = CREATED_BY.map(([table]) => table);
+export const DISTRIBUTED_TABLES = [
+  'idempotency_keys',
+  'idempotency_phases',
+  'idempotency_outbox',
+  'idempotency_audit',
+  'idempotency_data_keys',
+] as const satisfies readonly TableName[];
 
 export interface CitusOptions {
   /** The PostgreSQL schema of the key tables, as for `idempotencyMigrationsIn()`. */
@@ -61,7 +54,7 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
     async up(queryRunner: QueryRunner): Promise<void> {
       await requireCitus(queryRunner);
       if (colocateWith !== undefined) await requireDistributedByText(queryRunner, colocateWith);
-      const keys = 'idempotency_keys';
+      const [keys] = DISTRIBUTED_TABLES;
       const names = namesOf(queryRunner, keys, schema);
       const table = tableName(queryRunner, keys, schema);
       // A unique constraint has to contain the distribution column. The sequence behind the id
@@ -85,53 +78,54 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
     }
 
     async down(queryRunner: QueryRunner): Promise<void> {
-      const tables = DISTRIBUTED_TABLES.map((each) => tableName(queryRunner, each, schema));
-      // What was written after the rows have been read would be lost.
-      await queryRunner.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`);
-      for (const [each, step] of CREATED_BY) {
-        await bringBack(queryRunner, tableName(queryRunner, each, schema), new step(schema));
+      for (const each of DISTRIBUTED_TABLES.toReversed()) {
+        await bringBack(queryRunner, tableName(queryRunner, each, schema));
       }
+      const [keys] = DISTRIBUTED_TABLES;
+      const names = namesOf(queryRunner, keys, schema);
+      const table = tableName(queryRunner, keys, schema);
+      await queryRunner.query(`DROP INDEX IF EXISTS ${indexOf(table, names.index(['id']))}`);
+      await queryRunner.query(
+        `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS ${names.unique('id')},
+           ADD CONSTRAINT ${names.unique('id')} UNIQUE ("id")`,
+      );
     }
   };
 }
 
 /**
- * Creates a table again on the coordinator, with its rows: Citus cannot bring a table with an
- * identity column back by itself. Numbers that were given out are not given out again.
+ * Moves the rows of a table back to the coordinator, unless they are there: where
+ * only some tables are distributed, this step and the next run of the first one repair that.
+ *
+ * Citus moves no table with an identity column, so the column gets a new sequence afterwards. The
+ * old one is removed on the coordinator alone; on the workers it goes with the table.
  */
-async function bringBack(
-  queryRunner: QueryRunner,
-  table: string,
-  step: MigrationInterface,
-): Promise<void> {
-  const numbers = await numbersOf(queryRunner, table);
-  await queryRunner.query(`CREATE TEMPORARY TABLE idempotency_moved AS SELECT * FROM ${table}`);
-  await queryRunner.query(`DROP TABLE ${table}`);
-  await step.up(queryRunner);
-  await queryRunner.query(
-    `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM idempotency_moved`,
-  );
-  await queryRunner.query('DROP TABLE idempotency_moved');
-  for (const { column, next } of numbers) {
-    await queryRunner.query(`SELECT setval(pg_get_serial_sequence($1, $2), $3, false)`, [
-      table,
-      column,
-      next,
-    ]);
+async function bringBack(queryRunner: QueryRunner, table: string): Promise<void> {
+  const [found] = (await queryRunner.query(
+    `SELECT (SELECT nextval(pg_get_serial_sequence($1, attname)) FROM pg_attribute
+             WHERE attrelid = logicalrelid AND attidentity = 'a') AS next
+     FROM pg_dist_partition WHERE logicalrelid = to_regclass($1)`,
+    [table],
+  )) as { next: string | null }[];
+  if (!found) return;
+  if (found.next !== null) {
+    await queryRunner.query(`SET LOCAL citus.enable_ddl_propagation = off`);
+    await queryRunner.query(`ALTER TABLE ${table} ALTER COLUMN "id" DROP IDENTITY`);
+    await queryRunner.query(`SET LOCAL citus.enable_ddl_propagation = on`);
+  }
+  await queryRunner.query(`SELECT undistribute_table($1)`, [table]);
+  if (found.next !== null) {
+    await queryRunner.query(
+      `ALTER TABLE ${table} ALTER COLUMN "id"
+         ADD GENERATED ALWAYS AS IDENTITY (START WITH ${found.next})`,
+    );
   }
 }
 
-/** The columns that draw their values from a sequence, and the next one of each. */
-async function numbersOf(
-  queryRunner: QueryRunner,
-  table: string,
-): Promise<{ column: string; next: string }[]> {
-  return queryRunner.query(
-    `SELECT a.attname AS column, nextval(s.name) AS next
-     FROM pg_attribute a, pg_get_serial_sequence($1, a.attname) s (name)
-     WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped AND s.name IS NOT NULL`,
-    [table],
-  ) as Promise<{ column: string; next: string }[]>;
+/** An index is in the schema of its table. */
+function indexOf(table: string, index: string): string {
+  const home = /^("(?:[^"]|"")*")\./.exec(table)?.[1];
+  return home === undefined ? index : `${home}.${index}`;
 }
 
 async function requireCitus(queryRunner: QueryRunner): Promise<void> {

@@ -8,6 +8,7 @@ import {
   errorCode,
   foundNoRow,
   isConnectionLoss,
+  isLossOfNode,
   isReadOnlyServer,
   isSerializationConflict,
   isUnprepared,
@@ -18,7 +19,7 @@ import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
 import type { DriverStatement } from './same-trip.js';
-import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-setting.js';
+import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-statements.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { endStatement } from './statement-cancellation.js';
 import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
@@ -233,8 +234,10 @@ export class Database {
   private report(error: unknown, begun: number, client?: ClientBase): void {
     // The data source is closed as well: its errors tell nothing about the database.
     if (this.closed) return;
-    if (!client || isConnectionLoss(error)) this.breaker.failed(begun, error);
-    else this.breaker.answered();
+    const answered =
+      client && (!isConnectionLoss(error) || (this.distributed && isLossOfNode(error)));
+    if (answered) this.breaker.answered();
+    else this.breaker.failed(begun, error);
   }
 
   private async run<Row>(

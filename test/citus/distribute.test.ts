@@ -224,7 +224,8 @@ function tests(platform: Platform): void {
     }
     await database.query('CREATE SCHEMA "Own"');
     const own = idempotencyMigrationsIn('Own');
-    const migrateOwn = (migrations: typeof own) => migrate(migrations, run, 'own_migrations');
+    const migrateOwn = (migrations: typeof own, work = run) =>
+      migrate(migrations, work, 'own_migrations');
     await migrateOwn(own);
     await database.query(idempotencyGrants({ ...roles, schema: 'Own', rowLevelSecurity: true }));
     const step = { schema: 'Own', colocateWith: 'accounts', timestamp: TIMESTAMP + 1 };
@@ -251,6 +252,17 @@ function tests(platform: Platform): void {
       { schema: 'Own', rowLevelSecurity: true },
       { url: href },
     );
+    const policies = `SELECT tablename, rowsecurity, policyname, qual
+      FROM pg_policies JOIN pg_tables USING (schemaname, tablename)
+      WHERE schemaname = 'Own' ORDER BY tablename, policyname`;
+    const rights = `SELECT table_name, grantee, privilege_type FROM information_schema.table_privileges
+      WHERE table_schema = 'Own' AND grantee = ANY ($1) ORDER BY 1, 2, 3`;
+    const granted = () => database.query(rights, [Object.values(roles)]);
+    const before = [await database.query(policies), await granted()];
+    expect(before.every((rows) => rows.length > 8)).toBe(true);
+    await migrateOwn([...own, distributeOnCitus(step)], undo);
+    expect(await placed('"Own"')).toEqual([]);
+    expect([await database.query(policies), await granted()]).toEqual(before);
     for (const role of Object.values(roles)) {
       await database.query(`DROP OWNED BY ${role}`);
       await database.query(`DROP ROLE ${role}`);

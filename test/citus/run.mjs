@@ -12,6 +12,8 @@ const FOLDERS = [
   'reaper/',
   'operator/',
   'crashes/',
+  'encryption/',
+  'rights/',
 ];
 
 const { CITUS_URL, ...environment } = process.env;

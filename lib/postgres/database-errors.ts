@@ -93,7 +93,7 @@ export function isConnectionLoss(error: unknown): boolean {
  */
 export function isLossOfNode(error: unknown): boolean {
   const found = withCode(error);
-  return found?.severity !== undefined && /^08/.test(String(found.code));
+  return found?.severity !== undefined && String(found.code).startsWith('08');
 }
 
 /** Whether a statement failed, rather than anything else that has an error code. */

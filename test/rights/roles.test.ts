@@ -190,7 +190,9 @@ describe("The worker's role", () => {
         const { id } = await orderInDoubt(api, 'asked');
         await runJob(app, 'reconciler');
         await runJob(app, 'completer');
-        expect((await operatorOf(app).inspect(id as string))!.status).toBe('performed');
+        // The reconciler has woken the completer, which may have been first.
+        const inspected = () => operatorOf(app).inspect(id as string);
+        await until(async () => (await inspected())!.status === 'performed', 'the completer');
 
         await send(`${api.url}/plain`, { key: 'dead' });
         await database.query(

@@ -17,6 +17,7 @@ import { IdempotentRoutes } from './idempotency.routes.js';
 import { IdempotencySettings } from './idempotency.settings.js';
 import { DATA_SOURCE, IMPORTED, SCHEMA } from './tokens.js';
 import { Database } from './postgres/database.js';
+import { DISTRIBUTED_TABLES } from '../migrations/distribute-on-citus.js';
 import { openDatabase } from './postgres/open-database.js';
 import { CircuitBreaker, NO_BREAKER } from './postgres/store-breaker.js';
 import { limitsProviders, RESERVER } from './limits.providers.js';
@@ -51,6 +52,7 @@ import { OuterInterceptors } from './outer-interceptors.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
 import { PhaseBatches } from './phases/phase-batches.js';
 import { Transactions } from './postgres/transactions.js';
+import { DistributedPhaseStore } from './phases/distributed-phase-store.js';
 import { PhaseStore } from './phases/phase-store.js';
 import { PhaseTransactions } from './phases/phase-transactions.js';
 import { Reconcilers } from './phases/reconciler.js';
@@ -83,7 +85,7 @@ export const providers: Provider[] = [
         schema,
         prepares: preparedStatements,
         breaker: circuitBreaker ? new CircuitBreaker(circuitBreaker) : NO_BREAKER,
-        table: 'idempotency_keys',
+        tables: DISTRIBUTED_TABLES,
       }),
     inject: [DATA_SOURCE, IdempotencySettings, SCHEMA],
   },
@@ -151,7 +153,12 @@ export const providers: Provider[] = [
   KeyTransitions,
   LeaseStore,
   RecordedPhases,
-  PhaseStore,
+  {
+    provide: PhaseStore,
+    useFactory: (database: Database) =>
+      database.distributed ? new DistributedPhaseStore(database) : new PhaseStore(database),
+    inject: [Database],
+  },
   LeaseKeeper,
   WaitingRequests,
   {

@@ -42,7 +42,7 @@ const TIMESTAMP = 1763251299999;
  * Rows that are there already are moved.
  */
 export function distributeOnCitus(options: CitusOptions = {}): new () => MigrationInterface {
-  const { schema, colocateWith = 'default', timestamp = TIMESTAMP } = options;
+  const { schema, colocateWith, timestamp = TIMESTAMP } = options;
   if (!/^\d{13}$/.test(String(timestamp))) {
     throw new Error(
       `distributeOnCitus(): timestamp is ${timestamp}. Use the 13 digits of a date in milliseconds, such as those at the end of the names of your own migrations.`,
@@ -53,6 +53,7 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
 
     async up(queryRunner: QueryRunner): Promise<void> {
       await requireCitus(queryRunner);
+      if (colocateWith !== undefined) await requireDistributedByText(queryRunner, colocateWith);
       const [keys] = DISTRIBUTED_TABLES;
       const names = namesOf(queryRunner, keys, schema);
       const table = tableName(queryRunner, keys, schema);
@@ -62,7 +63,7 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
       await queryRunner.query(`CREATE INDEX ${names.index(['id'])} ON ${table} ("id")`);
       for (const each of DISTRIBUTED_TABLES) {
         const name = tableName(queryRunner, each, schema);
-        const beside = each === keys ? colocateWith : table;
+        const beside = each === keys ? (colocateWith ?? 'default') : table;
         await queryRunner.query(
           `SELECT create_distributed_table($1, 'scope', colocate_with => $2)`,
           [name, beside],
@@ -78,19 +79,47 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
 
     async down(queryRunner: QueryRunner): Promise<void> {
       for (const each of DISTRIBUTED_TABLES.toReversed()) {
-        await queryRunner.query(`SELECT undistribute_table($1)`, [
-          tableName(queryRunner, each, schema),
-        ]);
+        await bringBack(queryRunner, tableName(queryRunner, each, schema));
       }
       const [keys] = DISTRIBUTED_TABLES;
       const names = namesOf(queryRunner, keys, schema);
       const table = tableName(queryRunner, keys, schema);
-      await queryRunner.query(`DROP INDEX ${indexOf(table, names.index(['id']))}`);
+      await queryRunner.query(`DROP INDEX IF EXISTS ${indexOf(table, names.index(['id']))}`);
       await queryRunner.query(
-        `ALTER TABLE ${table} ADD CONSTRAINT ${names.unique('id')} UNIQUE ("id")`,
+        `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS ${names.unique('id')},
+           ADD CONSTRAINT ${names.unique('id')} UNIQUE ("id")`,
       );
     }
   };
+}
+
+/**
+ * Moves the rows of a table back to the coordinator, unless they are there: where
+ * only some tables are distributed, this step and the next run of the first one repair that.
+ *
+ * Citus moves no table with an identity column, so the column gets a new sequence afterwards. The
+ * old one is removed on the coordinator alone; on the workers it goes with the table.
+ */
+async function bringBack(queryRunner: QueryRunner, table: string): Promise<void> {
+  const [found] = (await queryRunner.query(
+    `SELECT (SELECT nextval(pg_get_serial_sequence($1, attname)) FROM pg_attribute
+             WHERE attrelid = logicalrelid AND attidentity = 'a') AS next
+     FROM pg_dist_partition WHERE logicalrelid = to_regclass($1)`,
+    [table],
+  )) as { next: string | null }[];
+  if (!found) return;
+  if (found.next !== null) {
+    await queryRunner.query(`SET LOCAL citus.enable_ddl_propagation = off`);
+    await queryRunner.query(`ALTER TABLE ${table} ALTER COLUMN "id" DROP IDENTITY`);
+    await queryRunner.query(`SET LOCAL citus.enable_ddl_propagation = on`);
+  }
+  await queryRunner.query(`SELECT undistribute_table($1)`, [table]);
+  if (found.next !== null) {
+    await queryRunner.query(
+      `ALTER TABLE ${table} ALTER COLUMN "id"
+         ADD GENERATED ALWAYS AS IDENTITY (START WITH ${found.next})`,
+    );
+  }
 }
 
 /** An index is in the schema of its table. */
@@ -107,4 +136,25 @@ async function requireCitus(queryRunner: QueryRunner): Promise<void> {
   throw new Error(
     'distributeOnCitus(): this database has no Citus, so there are no nodes to distribute the tables over. Run CREATE EXTENSION citus on every node and add the nodes with citus_add_node(), or leave this migration out.',
   );
+}
+
+async function requireDistributedByText(queryRunner: QueryRunner, table: string): Promise<void> {
+  const [row] = (await queryRunner.query(
+    `SELECT format_type(a.atttypid, NULL) AS type
+     FROM pg_dist_partition p
+     JOIN pg_attribute a ON a.attrelid = p.logicalrelid
+       AND a.attname = column_to_column_name(p.logicalrelid, p.partkey)
+     WHERE p.logicalrelid = to_regclass($1) AND p.partmethod = 'h'`,
+    [table],
+  )) as { type: string }[];
+  if (!row) {
+    throw new Error(
+      `distributeOnCitus(): colocateWith is '${table}', which is no distributed table. Distribute it in a migration that runs before this one (option timestamp), or leave colocateWith out.`,
+    );
+  }
+  if (row.type !== 'text') {
+    throw new Error(
+      `distributeOnCitus(): colocateWith is '${table}', whose distribution column is of type ${row.type}. The scope is of type text, and Citus puts tables beside each other only if the types are the same. Distribute the table by a column of type text with the scope in it, or leave colocateWith out.`,
+    );
+  }
 }

@@ -1,5 +1,14 @@
 import type { DataSource, QueryRunner } from 'typeorm';
-import { DRAWS_POSITION, HEALTH_COLUMNS, POSITION, rightsFor, ROLES, type Role } from './rights.js';
+import {
+  AUDIT_ID,
+  DRAWS_POSITION,
+  HEALTH_COLUMNS,
+  POSITION,
+  rightsFor,
+  ROLES,
+  writesAudit,
+  type Role,
+} from './rights.js';
 import { disablePolicies, enablePolicies } from './row-level-security.js';
 import { plainTable, quote, tableName, type TableNamer } from './table-names.js';
 
@@ -90,7 +99,10 @@ function grantsOf(role: Role, name: string, table: TableNamer): string[] {
     lines.push(`GRANT SELECT (${HEALTH_COLUMNS.join(', ')}) ON ${table(POSITION.table)} TO ${to};`);
   }
   if (purposes.some((purpose) => DRAWS_POSITION.has(purpose))) {
-    lines.push(usageOfSequence(table(POSITION.table), to));
+    lines.push(usageOfSequence(table(POSITION.table), POSITION.column, to));
+  }
+  if (purposes.some(writesAudit)) {
+    lines.push(usageOfSequence(table(AUDIT_ID.table), AUDIT_ID.column, to));
   }
   return lines;
 }
@@ -102,9 +114,9 @@ function usageOfSchema(table: string, to: string): string {
   );
 }
 
-function usageOfSequence(table: string, to: string): string {
+function usageOfSequence(table: string, column: string, to: string): string {
   return execute(
-    `'GRANT USAGE ON SEQUENCE %s TO %s', pg_get_serial_sequence(${literal(table)}, '${POSITION.column}'), ${literal(to)}`,
+    `'GRANT USAGE ON SEQUENCE %s TO %s', pg_get_serial_sequence(${literal(table)}, '${column}'), ${literal(to)}`,
   );
 }
 

@@ -85,6 +85,17 @@ export const DRAWS_POSITION: ReadonlySet<Purpose> = new Set(['requests', 'comple
 /** The column that has a sequence, whose rights are separate (an identity column needs none). */
 export const POSITION = { table: 'idempotency_outbox', column: 'position' } as const;
 
+/**
+ * An identity column that needs them nevertheless on distributed tables: there
+ * the entry is an INSERT with a SELECT, for which Citus draws the id like anybody else.
+ */
+export const AUDIT_ID = { table: 'idempotency_audit', column: 'id' } as const;
+
+/** Those whose statements write to the audit. */
+export function writesAudit(purpose: Purpose): boolean {
+  return RIGHTS[purpose].idempotency_audit?.includes('INSERT') ?? false;
+}
+
 /** What the health check of a process that serves requests reads of the outbox: no payloads. */
 export const HEALTH_COLUMNS = ['available_at', 'position', 'dead_at'] as const;
 

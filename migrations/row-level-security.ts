@@ -22,15 +22,15 @@ export const ALL_SCOPES_POLICY = 'idempotency_all_scopes';
 
 /**
  * Where nothing is set, nothing is visible. After a transaction that set it, the
- * setting is empty and not missing. A subquery, so that it is read once for each
- * statement and not for each row.
+ * setting is empty and not missing. Not a subquery, which Citus takes in no policy: as the
+ * condition of an index it is read once for each statement.
  */
-const IS_OF_SCOPES = `scope = ANY ((SELECT nullif(current_setting('${SCOPES_SETTING}', true), ''))::text[])`;
+const IS_OF_SCOPES = `scope = ANY (nullif(current_setting('${SCOPES_SETTING}', true), '')::text[])`;
 
 export function enablePolicies(roles: Partial<Record<Role, string>>, table: TableNamer): string[] {
   const { application, worker, operator } = roles;
   const others = [...new Set([worker, operator])].filter((name) => name !== undefined);
-  return SCOPED_TABLES.flatMap((each) => [
+  return oneStatement((each) => [
     `-- ${each}: the application sees the scopes that a statement is for`,
     `ALTER TABLE ${table(each)} ENABLE ROW LEVEL SECURITY;`,
     ...dropPolicies(table(each)),
@@ -44,10 +44,16 @@ export function enablePolicies(roles: Partial<Record<Role, string>>, table: Tabl
 }
 
 export function disablePolicies(table: TableNamer): string[] {
-  return SCOPED_TABLES.flatMap((each) => [
+  return oneStatement((each) => [
     ...dropPolicies(table(each)),
     `ALTER TABLE ${table(each)} DISABLE ROW LEVEL SECURITY;`,
   ]);
+}
+
+/** Of a text with several statements, Citus would send the whole to the nodes for each of these. */
+function oneStatement(linesFor: (table: TableName) => string[]): string[] {
+  const lines = SCOPED_TABLES.flatMap(linesFor);
+  return ['DO $policies$ BEGIN', ...lines.map((line) => `  ${line}`), 'END $policies$;'];
 }
 
 function dropPolicies(table: string): string[] {

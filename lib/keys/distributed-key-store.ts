@@ -1,10 +1,17 @@
+import { Failed } from '../postgres/batcher.js';
 import type { Database } from '../postgres/database.js';
 import { IS_STALE } from './key-statements.js';
-import { KeyStore, type Reservation, type ReserveResult } from './key-store.js';
+import {
+  KeyStore,
+  type KeyOutcome,
+  type RecordedOutcome,
+  type Reservation,
+  type ReserveResult,
+} from './key-store.js';
 
 /**
- * The same on tables that are distributed by scope: each reservation has
- * statements of its own, which are sent to one node. Whether a new key is stale
+ * The same on tables that are distributed by scope: each reservation and each
+ * outcome has statements of its own, which are sent to one node. Whether a new key is stale
  * is asked in a statement before; a key that is not stale then is accepted.
  */
 export class DistributedKeyStore extends KeyStore {
@@ -24,6 +31,19 @@ export class DistributedKeyStore extends KeyStore {
     return this.oneByOne(wanted, (reservation) => this.lookUpOne(reservation));
   }
 
+  override async reserveAndFinish(
+    wanted: readonly Reservation[],
+    outcomes: readonly KeyOutcome[],
+  ): ReturnType<KeyStore['reserveAndFinish']> {
+    const reserved = await this.reserve(wanted);
+    return { reserved, recorded: await this.finish(outcomes).catch((error) => new Failed(error)) };
+  }
+
+  override async finish(outcomes: readonly KeyOutcome[]): Promise<Map<string, RecordedOutcome>> {
+    const recorded = await this.oneByOne(outcomes, (outcome) => super.finish([outcome]));
+    return new Map(recorded.flatMap((each) => [...each]));
+  }
+
   private async lookUpOne(reservation: Reservation): Promise<ReserveResult> {
     const [found] = await super.lookUp([undated(reservation)]);
     if (found!.kind !== 'missed') return found!;
@@ -37,12 +57,12 @@ export class DistributedKeyStore extends KeyStore {
     return row!.stale;
   }
 
-  private async oneByOne(
-    wanted: readonly Reservation[],
-    decide: (reservation: Reservation) => Promise<ReserveResult>,
-  ): Promise<ReserveResult[]> {
-    const results: ReserveResult[] = [];
-    for (const reservation of wanted) results.push(await decide(reservation));
+  private async oneByOne<Item, Result>(
+    items: readonly Item[],
+    send: (item: Item) => Promise<Result>,
+  ): Promise<Result[]> {
+    const results: Result[] = [];
+    for (const item of items) results.push(await send(item));
     return results;
   }
 }

@@ -1,8 +1,11 @@
 // The statement of every phase.
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
-import { oneRowOrError } from '../postgres/one-row.js';
-import { milliseconds } from '../postgres/times.js';
+import { oneRowOrError, rowsBehind } from '../postgres/one-row.js';
+import { later, milliseconds } from '../postgres/times.js';
+
+/** The position of an operation's outcome: after every phase. */
+const LAST_POSITION = 2_147_483_647;
 
 /** The parameters of an entry, in order. */
 const ENTRY = {
@@ -41,8 +44,9 @@ const ENTRY = {
  *
  * @param inTransaction inside a transaction of the application, whose waits for locks the library
  *   must not limit. It fails if the lease is lost, because COMMIT is sent with it.
- * @param distributed of one row inside a transaction: the row is given as VALUES. What is selected
- *   from the fence would pass through the coordinator, and the commit would need two phases
+ * @param distributed of one row: it is given as VALUES, and the statement fails if the lease is
+ *   lost. What is selected from the fence would pass through the coordinator, and the commit would
+ *   need two phases
  */
 export function recordSql(
   keys: string,
@@ -54,7 +58,6 @@ export function recordSql(
   const e = new GivenRows(rows, ENTRY, 'e');
   // The rows that passed the fence.
   const passed = new GivenRows(rows, ENTRY, 'fence');
-  const plain = !distributed || !inTransaction;
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
   const tables = e.tables.map((table) => `FROM ${table}`).join();
   // Not the start of the transaction, which belongs to the application and may be long.
@@ -76,12 +79,12 @@ export function recordSql(
   const insert = `INSERT INTO ${phases} AS p
       (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until,
        request, result, started_at, finished_at)
-    ${plain ? 'SELECT scope, id,' : `VALUES (${e.of('scope')}, ${e.of('id')},`} ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
+    ${distributed ? `VALUES (${e.of('scope')}, ${e.of('id')},` : 'SELECT scope, id,'} ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
            ${passed.of('state')}, ${passed.of('attempt')}, ${passed.of('effect_key')},
            ${passed.of('in_doubt')}, ${time} + ${passed.of('key_valid_for')} * interval '1 millisecond',
            ${passed.of('request')}::json, ${passed.of('result')}::json, ${time},
            ${time} + CASE WHEN ${passed.of('state')} <> 'intended' THEN interval '0' END
-    ${plain ? 'FROM fence' : ')'}
+    ${distributed ? ')' : 'FROM fence'}
     ON CONFLICT (scope, key_id, name) DO UPDATE
       SET state = excluded.state, attempt = excluded.attempt,
           in_doubt = coalesce(excluded.in_doubt, p.in_doubt),
@@ -93,7 +96,41 @@ export function recordSql(
         OR (p.state = 'reconciled' AND excluded.state <> 'intended')
     RETURNING key_id AS "keyId", attempt,
       CASE WHEN state = 'intended' THEN ${milliseconds('started_at')} END AS "startedAt"`;
-  return inTransaction
-    ? `WITH ${fence}, entry AS (${insert}) ${plain ? oneRowOrError('entry') : oneRowOrError('entry', 'fence')}`
-    : `WITH ${fence} ${insert}`;
+  if (!inTransaction && !distributed) return `WITH ${fence} ${insert}`;
+  const end = {
+    inTransaction: distributed ? oneRowOrError('entry', 'fence') : oneRowOrError('entry'),
+    alone: rowsBehind('fence', 'entry'),
+  };
+  return `WITH ${fence}, entry AS (${insert}) ${inTransaction ? end.inTransaction : end.alone}`;
+}
+
+/**
+ * Records the end of an operation that was completed without its client, and the
+ * outcome of a phase that could not be recorded before, if there is one.
+ *
+ * @param distributed as for `recordSql`
+ */
+export function performedSql(keys: string, phases: string, distributed: boolean): string {
+  const written = `${LAST_POSITION}, 'operation', $4, $5, $6::json, statement_timestamp()`;
+  const source = distributed
+    ? `VALUES ($1, $2, $10, ${written}) ON CONFLICT DO NOTHING`
+    : `SELECT scope, id, $10, ${written} FROM fence`;
+  const ofFence = distributed ? 'key_id = $2' : 'key_id IN (SELECT id FROM fence)';
+  return `WITH fence AS (
+      UPDATE ${keys}
+      SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
+          expires_at = ${later('now()', 'expires_at - coalesce(completed_at, created_at)')}
+      WHERE scope = $1 AND id = $2 AND owner = $3 AND status = 'in_progress'
+      RETURNING scope, id
+    ), ended AS (
+      UPDATE ${phases}
+      SET state = $8, result = $9::json, attempt = $5, finished_at = statement_timestamp()
+      WHERE scope = $1 AND ${ofFence} AND name = $7 AND state = 'intended'
+    ), outcome AS (
+      INSERT INTO ${phases}
+        (scope, key_id, name, position, kind, state, attempt, result, finished_at)
+      ${source}
+      RETURNING name
+    )
+    ${distributed ? oneRowOrError('outcome', 'fence') : 'SELECT FROM outcome'}`;
 }

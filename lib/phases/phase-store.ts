@@ -8,13 +8,10 @@ import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { LastStatement } from '../postgres/transactions.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
-import { later, withDates } from '../postgres/times.js';
+import { withDates } from '../postgres/times.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
-import { recordSql } from './phase-statements.js';
+import { performedSql, recordSql } from './phase-statements.js';
 import { withoutValues } from './without-values.js';
-
-/** The position of an operation's outcome: after every phase. */
-const LAST_POSITION = 2_147_483_647;
 
 /** A foreign call about to be made. */
 export interface Intent {
@@ -70,7 +67,9 @@ export class PhaseStore {
     this.phases = database.table('idempotency_phases');
     this.keys = database.table('idempotency_keys');
     this.recordStatement = {
-      one: new PreparedStatement(recordSql(this.keys, this.phases, 'one')),
+      one: new PreparedStatement(
+        recordSql(this.keys, this.phases, 'one', false, database.distributed),
+      ),
       many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
     };
     this.lastStatementOfWork = new PreparedStatement(
@@ -127,35 +126,21 @@ export class PhaseStore {
     outcome: OperationOutcome,
     unrecorded: UnrecordedOutcome | undefined,
   ): Promise<boolean> {
-    const rows = await this.database.for(attempt).query(
-      `WITH fence AS (
-         UPDATE ${this.keys}
-         SET status = 'performed', last_error_code = NULL, resume_after = NULL, completed_at = now(),
-             expires_at = ${later('now()', 'expires_at - coalesce(completed_at, created_at)')}
-         WHERE scope = $1 AND id = $2 AND owner = $3 AND status = 'in_progress'
-         RETURNING scope, id, operation
-       ), ended AS (
-         UPDATE ${this.phases}
-         SET state = $8, result = $9::json, attempt = $5, finished_at = statement_timestamp()
-         WHERE scope = $1 AND key_id IN (SELECT id FROM fence) AND name = $7 AND state = 'intended'
-       )
-       INSERT INTO ${this.phases} (scope, key_id, name, position, kind, state, attempt, result, finished_at)
-       SELECT scope, id, 'operation:' || operation, ${LAST_POSITION}, 'operation', $4, $5, $6::json,
-              statement_timestamp()
-       FROM fence
-       RETURNING name`,
-      [
+    const name = `operation:${attempt.operation?.name}`;
+    const rows = await this.database
+      .for(attempt)
+      .query(performedSql(this.keys, this.phases, this.database.distributed), [
         attempt.scope,
         attempt.id,
         attempt.owner,
         outcome.state,
         attempt.number,
-        resultOf(attempt, `operation:${attempt.operation?.name}`, outcome.result),
+        resultOf(attempt, name, outcome.result),
         unrecorded?.name ?? null,
         unrecorded?.state ?? null,
         unrecorded ? resultOf(attempt, unrecorded.name, unrecorded.result) : null,
-      ],
-    );
+        name,
+      ]);
     return rows.length === 1;
   }
 

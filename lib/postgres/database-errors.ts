@@ -2,8 +2,12 @@
 
 /** The SQLSTATE or the system's error code behind an error of TypeORM, pg or Node. */
 export function errorCode(error: unknown): string | undefined {
+  return withCode(error)?.code as string | undefined;
+}
+
+function withCode(error: unknown): ErrorLike | undefined {
   for (let at = error as ErrorLike | undefined, depth = 0; at && depth < 5; depth++) {
-    if (typeof at.code === 'string') return at.code;
+    if (typeof at.code === 'string') return at;
     at = at.driverError ?? at.cause;
   }
   return undefined;
@@ -11,6 +15,8 @@ export function errorCode(error: unknown): string | undefined {
 
 interface ErrorLike {
   code?: unknown;
+  /** Of an error that the server has sent. */
+  severity?: unknown;
   driverError?: ErrorLike;
   cause?: ErrorLike;
 }
@@ -79,6 +85,15 @@ export function isConnectionLoss(error: unknown): boolean {
     at = (at as { driverError?: Error }).driverError ?? (at.cause as Error | undefined);
   }
   return false;
+}
+
+/**
+ * A coordinator could not reach the node that has the rows. It said so itself,
+ * which a server that is down cannot do; other rows are on other nodes.
+ */
+export function isLossOfNode(error: unknown): boolean {
+  const found = withCode(error);
+  return found?.severity !== undefined && String(found.code).startsWith('08');
 }
 
 /** Whether a statement failed, rather than anything else that has an error code. */

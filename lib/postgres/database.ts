@@ -2,12 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Client, ClientBase, Pool } from 'pg';
 import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
-import { SCOPES_SETTING } from '../../migrations/row-level-security.js';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import { publish } from '../telemetry/publish.js';
 import {
   errorCode,
+  foundNoRow,
   isConnectionLoss,
+  isLossOfNode,
   isReadOnlyServer,
   isSerializationConflict,
   isUnprepared,
@@ -18,6 +19,7 @@ import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
 import type { DriverStatement } from './same-trip.js';
+import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-statements.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { endStatement } from './statement-cancellation.js';
 import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
@@ -39,9 +41,6 @@ export type Statements = Pick<Database, 'query'>;
 interface OfScope {
   scope: string;
 }
-
-/** The scopes that the rest of a transaction is for. */
-const SET_SCOPES = `SELECT set_config('${SCOPES_SETTING}', $1::text[]::text, true)`;
 
 const NONE: readonly never[] = [];
 
@@ -68,6 +67,7 @@ const URGENT_PATIENCE = 250;
 export class Database {
   /** How a statement reaches rows of several scopes. */
   readonly scopes: Scopes;
+  private readonly scopeSetting: ScopeSetting;
   private readonly reserved: ReservedConnection;
   private readonly poolWatch: PoolWatch;
   private closed = false;
@@ -87,6 +87,7 @@ export class Database {
     readonly breaker: StoreBreaker = NO_BREAKER,
   ) {
     this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
+    this.scopeSetting = distributed ? ALL_NODES : ONE_SERVER;
     this.reserved = new ReservedConnection(dataSource, timeout);
     this.poolWatch = new PoolWatch(dataSource);
     this.fence = new TimelineFence(timeout);
@@ -151,7 +152,7 @@ export class Database {
   async enter(runner: QueryRunner, scopes: readonly string[]): Promise<void> {
     if (!this.separated) return;
     const client = (await runner.connect()) as ClientBase;
-    await this.execute(client, runner, { text: SET_SCOPES, values: [scopes] });
+    await this.execute(client, runner, this.scopeSetting(scopes));
   }
 
   /** Once per application. */
@@ -233,8 +234,10 @@ export class Database {
   private report(error: unknown, begun: number, client?: ClientBase): void {
     // The data source is closed as well: its errors tell nothing about the database.
     if (this.closed) return;
-    if (!client || isConnectionLoss(error)) this.breaker.failed(begun, error);
-    else this.breaker.answered();
+    const answered =
+      client && (!isConnectionLoss(error) || (this.distributed && isLossOfNode(error)));
+    if (answered) this.breaker.answered();
+    else this.breaker.failed(begun, error);
   }
 
   private async run<Row>(
@@ -263,7 +266,8 @@ export class Database {
         },
       );
     } catch (cause) {
-      if (!progress.givenUp) {
+      // A statement that found no row was answered.
+      if (!progress.givenUp && !foundNoRow(cause)) {
         publish('store_unavailable', () => ({ code: errorCode(cause) ?? 'unknown' }));
       }
       // A new connection may lead to the primary; the pool would keep this one as long as it is used.
@@ -347,7 +351,7 @@ export class Database {
   ): Promise<Row[]> {
     await this.execute(client, runner, { text: 'BEGIN', values: [] });
     try {
-      await this.execute(client, runner, { text: SET_SCOPES, values: [scopes] });
+      await this.execute(client, runner, this.scopeSetting(scopes));
       const rows = progress.givenUp ? [] : await send();
       await this.execute(client, runner, { text: 'COMMIT', values: [] });
       return rows;

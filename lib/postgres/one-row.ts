@@ -11,3 +11,14 @@ export function oneRowOrError(rows: string, ...others: string[]): string {
   const counts = [rows, ...others].map((each) => `(SELECT count(*) FROM ${each})`);
   return `SELECT 1 / (${counts.join(' * ')}) AS "found"`;
 }
+
+/**
+ * The end of a statement that returns the rows of a CTE, and fails if it has
+ * written them although the fence returned none.
+ *
+ * @param fence the name of the CTE that must return a row
+ * @param rows the name of the one that writes
+ */
+export function rowsBehind(fence: string, rows: string): string {
+  return `SELECT ${rows}.*, 1 / (SELECT count(*) FROM ${fence}) AS "found" FROM ${rows}`;
+}

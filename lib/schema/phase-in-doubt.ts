@@ -11,9 +11,10 @@ export const DOUBT = `p.name AS phase, p.effect_key AS "effectKey", p.request::t
  * There is one at most: once a phase is in doubt, no further one starts.
  *
  * @param where what else holds for the phase `p`
+ * @param columns what is read of the phase `p`
  */
-export function phaseInDoubt(phases: string, where = 'true'): string {
-  return `SELECT ${DOUBT}
+export function phaseInDoubt(phases: string, where = 'true', columns = DOUBT): string {
+  return `SELECT ${columns}
           FROM ${phases} p
           WHERE ${isPhaseOf('k')} AND p.state = 'intended' AND ${where}
           ORDER BY p.position

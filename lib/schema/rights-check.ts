@@ -1,8 +1,10 @@
 import {
+  AUDIT_ID,
   DRAWS_POSITION,
   POSITION,
   RIGHTS,
   rightsFor,
+  writesAudit,
   type Purpose,
 } from '../../migrations/rights.js';
 import type { TableName } from '../../migrations/table-names.js';
@@ -50,7 +52,12 @@ export async function checkRights(database: Database, purposes: readonly Purpose
     ],
   );
   if (missing.length > 0) throw lacking(database, purposes, missing);
-  if (purposes.some((purpose) => DRAWS_POSITION.has(purpose))) await checkSequence(database);
+  if (purposes.some((purpose) => DRAWS_POSITION.has(purpose))) {
+    await checkSequence(database, POSITION, 'no message could be added to the outbox');
+  }
+  if (database.distributed && purposes.some(writesAudit)) {
+    await checkSequence(database, AUDIT_ID, 'no decision could be recorded');
+  }
 }
 
 /** With every table at once: nobody wants to boot five times. */
@@ -77,16 +84,20 @@ function lacking(
   );
 }
 
-async function checkSequence(database: Database): Promise<void> {
+async function checkSequence(
+  database: Database,
+  { table, column }: { table: TableName; column: string },
+  otherwise: string,
+): Promise<void> {
   const [unusable] = await database.query<{ sequence: string; role: string }>(
     `SELECT s AS sequence, quote_ident(current_user) AS role FROM pg_get_serial_sequence($1, $2) s
      WHERE NOT has_sequence_privilege(s, 'USAGE')`,
-    [database.table(POSITION.table), POSITION.column],
+    [database.table(table), column],
   );
   if (!unusable) return;
   const { sequence, role } = unusable;
   throw new IdempotencyConfigurationError(
-    `dataSource: the role ${role} may not use the sequence ${sequence}, so no message could be added to the outbox. GRANT USAGE ON SEQUENCE ${sequence} TO ${role}.`,
+    `dataSource: the role ${role} may not use the sequence ${sequence}, so ${otherwise}. GRANT USAGE ON SEQUENCE ${sequence} TO ${role}.`,
   );
 }
 

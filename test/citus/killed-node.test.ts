@@ -8,6 +8,7 @@ import type { Request } from 'express';
 import { barrier } from '../support/barrier.js';
 import { send } from '../support/http.js';
 import { lapse, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
+import { isAlive } from '../support/is-alive.mjs';
 import { onEachPlatform, type Platform } from '../support/platforms.js';
 import { until } from '../support/until.js';
 import { ask, describeOnCitus, onPort, scopesOnDifferentNodes } from './on-citus.js';
@@ -41,6 +42,7 @@ function tests(platform: Platform): void {
         scope: (request: Request) => request.get('x-account'),
         lease: '2s',
         storeTimeout: '2s',
+        circuitBreaker: { failures: 1, after: '1ms' },
       },
       controllers: [OrdersController],
       logger: false,
@@ -62,7 +64,10 @@ function tests(platform: Platform): void {
     await worker.kill();
     try {
       expect((await post('meanwhile', lost.scope)).status).toBe(503);
+      // The coordinator answers, so the breaker stays closed for the others.
+      const again = post('meanwhile', lost.scope);
       expect((await post('elsewhere', kept.scope)).status).toBe(201);
+      expect((await again).status).toBe(503);
       held.open();
       expect((await slow).status).toBe(503);
     } finally {
@@ -98,12 +103,14 @@ class Worker {
     return new Worker(url, Number(row!.pid), row!.folder, row!.programs);
   }
 
+  /** Its other processes may still finish a statement before they notice. */
   async kill(): Promise<void> {
+    const others = await ask<{ pid: number }>(this.url, 'SELECT pid FROM pg_stat_activity');
     process.kill(this.pid, 'SIGKILL');
     await until(() => this.isGone(), 'the end of the worker');
+    await until(() => others.every(({ pid }) => !isAlive(pid)), 'the end of its processes');
   }
 
-  /** Its other processes may need a moment to notice, and until then it cannot start. */
   async start(): Promise<void> {
     const { uid, gid } = await stat(this.folder);
     await until(async () => {

@@ -1,13 +1,12 @@
 import { describe } from '@jest/globals';
 import { Client } from 'pg';
+import { onCluster } from '../support/cluster.js';
 import type { TestDatabase } from '../support/database.js';
 
-/** The servers of this run: the coordinator of a cluster and its workers, or a single one. */
-const SERVERS = (process.env.TEST_SERVERS ?? '').split(' ');
-
 /** Runs where DATABASE_URL names the coordinator of a cluster: `npm run test:citus`. */
-export const describeOnCitus: (subject: string, tests: () => void) => void =
-  SERVERS.length > 1 ? describe : describe.skip;
+export const describeOnCitus: (subject: string, tests: () => void) => void = onCluster
+  ? describe
+  : describe.skip;
 
 /** Scopes whose rows are on different workers. */
 export async function scopesOnDifferentNodes(
@@ -21,6 +20,21 @@ export async function scopesOnDifferentNodes(
      ORDER BY nodeport, scope`,
   );
   return [rows[0]!, rows[1]!];
+}
+
+/**
+ * How many transactions were committed in two phases during the work: the coordinator has a record
+ * of each for a while.
+ */
+export async function preparedDuring(
+  database: TestDatabase,
+  work: () => Promise<unknown>,
+): Promise<number> {
+  const records = () =>
+    database.query<{ gid: string }>('SELECT DISTINCT gid FROM pg_dist_transaction');
+  const before = new Set((await records()).map(({ gid }) => gid));
+  await work();
+  return (await records()).filter(({ gid }) => !before.has(gid)).length;
 }
 
 export interface ScopeOnNode {

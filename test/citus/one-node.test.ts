@@ -3,10 +3,12 @@ import { Controller, Post } from '@nestjs/common';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent, Outbox } from 'nestjs-atomic-idempotency';
 import type { Request } from 'express';
+import type { PoolClient } from 'pg';
 import { send } from '../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { onEachPlatform, type Platform } from '../support/platforms.js';
-import { describeOnCitus, scopesOnDifferentNodes } from './on-citus.js';
+import { withTransaction } from '../support/transactions.js';
+import { describeOnCitus, preparedDuring, scopesOnDifferentNodes } from './on-citus.js';
 
 @Controller()
 class NotesController {
@@ -19,6 +21,11 @@ class NotesController {
   @Idempotent({ phased: true })
   async create(): Promise<string> {
     const { scope } = this.phases.current!;
+    await this.phases.foreign('charged', {
+      call: async () => 'charged',
+      record: (tx) => tx.query('INSERT INTO notes (scope, note) VALUES ($1, $2)', [scope, 'paid']),
+    });
+    await this.phases.foreign('mailed', { call: async () => 'mailed' });
     await this.phases.local('noted', async (tx) => {
       await tx.query('INSERT INTO notes (scope, note) VALUES ($1, $2)', [scope, 'made']);
       await this.outbox.add(tx, 'mail', { scope });
@@ -46,39 +53,33 @@ function tests(platform: Platform): void {
   });
   afterAll(() => app?.close());
 
-  /** Transactions that were prepared on several nodes: Citus notes each, until it cleans up. */
-  async function prepared(): Promise<number> {
-    const [row] = await app.database.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM pg_dist_transaction',
-    );
-    return row!.count;
-  }
-
   it('commits on the one node of its scope, with the rows of the scope and a message', async () => {
-    const before = await prepared();
     const [{ scope }] = await scopesOnDifferentNodes(app.database);
     const post = () => send(`${app.url}/notes`, { key: 'noted', headers: { 'x-account': scope } });
-    const first = await post();
-    const second = await post();
-    expect([first.status, second.status]).toEqual([201, 201]);
-    expect(second.headers.get('idempotent-replayed')).toBe('true');
-    expect(await app.database.query('SELECT scope, note FROM notes')).toEqual([
+    const prepared = await preparedDuring(app.database, async () => {
+      const first = await post();
+      const second = await post();
+      expect([first.status, second.status]).toEqual([201, 201]);
+      expect(second.headers.get('idempotent-replayed')).toBe('true');
+    });
+    expect(prepared).toBe(0);
+    expect(await app.database.query('SELECT scope, note FROM notes ORDER BY note')).toEqual([
       { scope, note: 'made' },
+      { scope, note: 'paid' },
     ]);
     expect(await app.database.query('SELECT topic FROM idempotency_outbox')).toHaveLength(1);
-    expect(await prepared()).toBe(before);
   });
 
   it('would be noted as prepared if its transaction wrote to two nodes', async () => {
-    const before = await prepared();
     const scopes = await scopesOnDifferentNodes(app.database);
-    const client = await app.database.pool.connect();
-    await client.query('BEGIN');
-    for (const { scope } of scopes) {
-      await client.query('INSERT INTO notes (scope, note) VALUES ($1, $2)', [scope, randomUUID()]);
-    }
-    await client.query('COMMIT');
-    client.release();
-    expect(await prepared()).toBeGreaterThan(before);
+    const note = (tx: PoolClient, scope: string) =>
+      tx.query('INSERT INTO notes (scope, note) VALUES ($1, $2)', [scope, randomUUID()]);
+    const prepared = await preparedDuring(app.database, () =>
+      withTransaction(app.database, async (tx) => {
+        for (const { scope } of scopes) await note(tx, scope);
+        await tx.query('COMMIT');
+      }),
+    );
+    expect(prepared).toBeGreaterThan(0);
   });
 }

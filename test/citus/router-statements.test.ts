@@ -8,14 +8,14 @@ import { StatusStore } from '../../lib/background/status-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
 import type { FoundKey, Reservation } from '../../lib/keys/key-store.js';
-import { PhaseStore } from '../../lib/phases/phase-store.js';
+import type { Intent, PhaseStore } from '../../lib/phases/phase-store.js';
 import { DeliveryStore } from '../../lib/outbox/delivery-store.js';
 import { ResolutionQueries } from '../../lib/resolution/resolution-queries.js';
 import { ResolutionStore } from '../../lib/resolution/resolution-store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { withTransaction } from '../support/transactions.js';
-import { describeOnCitus } from './on-citus.js';
+import { describeOnCitus, preparedDuring } from './on-citus.js';
 
 // A router query goes to one node, the one of its scope: the cost of a request
 // does not grow with the number of nodes.
@@ -31,7 +31,7 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     keys = await openKeyStore(database.url);
-    phases = new PhaseStore(keys.statements);
+    ({ phases } = keys);
     status = new StatusStore(keys.statements, new PlainCiphers());
     recorded = new RecordedPhases(keys.statements);
     resolutions = new ResolutionStore(keys.statements, new PlainCiphers());
@@ -48,10 +48,17 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
     return keys.sent.slice(before);
   }
 
-  /** The counts of tasks in the plans of all statements that the work sends. */
-  async function tasksOf(work: () => Promise<unknown>): Promise<number[]> {
+  /**
+   * The counts of tasks in the plans of all statements that the work sends.
+   *
+   * @param inTwoPhases how many of them are committed in two phases
+   */
+  async function tasksOf(work: () => Promise<unknown>, inTwoPhases = 0): Promise<number[]> {
     const counts: number[] = [];
-    for (const { sql, parameters } of await sentBy(work)) {
+    let sent: OpenKeyStore['sent'] = [];
+    const prepared = await preparedDuring(database, async () => (sent = await sentBy(work)));
+    expect(prepared).toBe(inTwoPhases);
+    for (const { sql, parameters } of sent) {
       const plan = await explain(sql, parameters);
       const tasks = Array.from(plan.matchAll(/Task Count: (\d+)/g), ([, count]) => Number(count));
       expect({ sql, tasks: tasks.length }).not.toEqual({ sql, tasks: 0 });
@@ -84,9 +91,10 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
   async function lapsed(): Promise<FoundKey> {
     const reservation = reservationOf(randomUUID());
     await keys.store.reserve([reservation]);
-    await database.query(`UPDATE idempotency_keys SET locked_until = now() WHERE key = $1`, [
-      reservation.key,
-    ]);
+    await database.query(
+      `UPDATE idempotency_keys SET locked_until = now() WHERE scope = $1 AND key = $2`,
+      [reservation.scope, reservation.key],
+    );
     const [found] = await keys.store.lookUp([reservation]);
     if (found?.kind !== 'found') throw new Error('The key was not found.');
     return found.key;
@@ -100,6 +108,15 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
 
   const nameOf = ({ scope, endpoint, key, owner }: Attempt) => ({ scope, endpoint, key, owner });
   const phaseOf = (attempt: Attempt) => ({ attempt, name: 'charged', position: 1 });
+  const intentOf = (attempt: Attempt, effectKey: string = randomUUID()): Intent => ({
+    ...phaseOf(attempt),
+    kind: 'foreign',
+    state: 'intended',
+    effectKey,
+    inDoubt: 'stop',
+    keyValidFor: null,
+    request: undefined,
+  });
 
   it('reserve a key, find it taken and record its outcome with one task each', async () => {
     const reservation = reservationOf(randomUUID());
@@ -134,18 +151,7 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
 
   it('record phases with one task each', async () => {
     const attempt = await reserve();
-    const intent = () =>
-      phases.record([
-        {
-          ...phaseOf(attempt),
-          kind: 'foreign',
-          state: 'intended',
-          effectKey: randomUUID(),
-          inDoubt: 'stop',
-          keyValidFor: null,
-          request: undefined,
-        },
-      ]);
+    const intent = () => phases.record([intentOf(attempt)]);
     const end = () =>
       phases.record([
         { ...phaseOf(attempt), kind: 'foreign', state: 'finished', result: '{"paid":true}' },
@@ -157,6 +163,33 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
     ]);
     expect(await tasksOf(() => recorded.of(attempt, PLAIN))).toEqual([1]);
     expect(await tasksOf(() => phases.endOf(attempt, 'charged'))).toEqual([1, 1]);
+  });
+
+  it('record nothing of a phase whose lease is lost', async () => {
+    const attempt = await reserve();
+    const lost = Object.assign(Object.create(attempt) as Attempt, { owner: randomUUID() });
+    const end = { kind: 'foreign', state: 'finished', result: '1' } as const;
+    expect(await phases.record([{ ...phaseOf(lost), ...end }])).toEqual([undefined]);
+    expect(await phases.finishOperation(lost, { state: 'finished', result: '1' }, undefined)).toBe(
+      false,
+    );
+    expect(await recorded.of(attempt, PLAIN)).toEqual([]);
+    expect(await phases.record([{ ...phaseOf(attempt), ...end }])).toEqual([{ startedAt: null }]);
+  });
+
+  it('complete an operation without its client with one task each', async () => {
+    const attempt = await reserve();
+    attempt.operation = { name: 'rides.create', input: null };
+    await phases.record([intentOf(attempt)]);
+    const unrecorded = { name: 'charged', state: 'withdrawn', result: undefined } as const;
+    const finish = () =>
+      phases.finishOperation(attempt, { state: 'finished', result: '1' }, unrecorded);
+    expect(new Set(await tasksOf(finish))).toEqual(new Set([1]));
+    expect(await finish()).toBe(false);
+    expect(await recorded.of(attempt, PLAIN)).toMatchObject([
+      { name: 'charged', state: 'withdrawn' },
+      { name: 'operation:rides.create', state: 'finished' },
+    ]);
   });
 
   it('remove a key with its phases with one task each', async () => {
@@ -217,24 +250,15 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
   it('find a call by its effect key on all nodes, and resolve it with one task', async () => {
     const attempt = await reserve();
     const effectKey = randomUUID();
-    await phases.record([
-      {
-        ...phaseOf(attempt),
-        kind: 'foreign',
-        state: 'intended',
-        effectKey,
-        inDoubt: 'stop',
-        keyValidFor: null,
-        request: undefined,
-      },
-    ]);
+    await phases.record([intentOf(attempt, effectKey)]);
     await lapse(attempt);
     const found = (await seen.effect(effectKey))!;
     expect(found).toMatchObject({ id: attempt.id, phase: 'charged' });
     expect(await tasksOf(() => seen.effect(effectKey))).toEqual([4]);
     const resolve = () =>
       resolutions.resolvePhase(found, { state: 'reconciled', result: '1' }, { who: 'webhook' });
-    expect(new Set(await tasksOf(resolve))).toEqual(new Set([1]));
+    // Its entry for the audit is selected from what it has changed, through the coordinator.
+    expect(new Set(await tasksOf(resolve, 1))).toEqual(new Set([1]));
     expect(await recorded.of(attempt, PLAIN)).toMatchObject([{ state: 'reconciled' }]);
   });
 

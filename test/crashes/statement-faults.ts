@@ -71,7 +71,7 @@ export class StatementFaults {
   }
 
   private async terminateBackendOf({ processID }: Client): Promise<void> {
-    await this.database.query('SELECT pg_terminate_backend($1)', [processID]);
+    await this.database.query('SELECT pg_terminate_backend($1::int)', [processID]);
     await until(async () => {
       const alive = 'SELECT FROM pg_stat_activity WHERE pid = $1';
       return (await this.database.query(alive, [processID])).length === 0;

@@ -130,7 +130,7 @@ forEachPlatform(
       await post(app, 'phased', 'phase');
       await database.query(
         `UPDATE idempotency_keys k SET response_body = o.response_body
-       FROM idempotency_keys o WHERE k.key = 'copied' AND o.key = 'whole'`,
+       FROM idempotency_keys o WHERE k.scope = o.scope AND k.key = 'copied' AND o.key = 'whole'`,
       );
       await database.query(
         `UPDATE idempotency_keys SET response_body = 'made', response_headers = '{}', response_version = 1 WHERE key = 'plain'`,

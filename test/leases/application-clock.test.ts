@@ -9,6 +9,7 @@ import {
   jest,
 } from '@jest/globals';
 import { barrier, type Barrier } from '../support/barrier.js';
+import { shortLease } from '../support/cluster.js';
 import { send, type Received } from '../support/http.js';
 import {
   keyRow,
@@ -47,7 +48,7 @@ function setClock(now: Date): void {
 
 forEachPlatform('The clock of the application', (platform) => {
   const routes = new PolicyRoutes({
-    orders: { lease: 600, retention: '1h' },
+    orders: { lease: shortLease(600), retention: '1h' },
     'resumable-orders': { onAbandoned: 'resume' },
   });
   let app: IdempotentApp;

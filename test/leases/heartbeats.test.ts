@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { barrier, type Barrier } from '../support/barrier.js';
+import { shortLease } from '../support/cluster.js';
 import { send } from '../support/http.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
@@ -10,7 +11,7 @@ import { until } from '../support/until.js';
 const KEYS = 25;
 
 forEachPlatform('Heartbeats', (platform) => {
-  const routes = new PolicyRoutes({ orders: { lease: 600 } });
+  const routes = new PolicyRoutes({ orders: { lease: shortLease(600) } });
   let app: ProxiedApp;
   let gate: Barrier;
 

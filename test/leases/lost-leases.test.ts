@@ -2,6 +2,7 @@ import { Controller, Post } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
 import { barrier, type Barrier } from '../support/barrier.js';
+import { shortLease } from '../support/cluster.js';
 import { send } from '../support/http.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
@@ -19,7 +20,7 @@ function stopped(signal: AbortSignal): Promise<Error> {
 }
 
 @Controller('orders')
-@Idempotent({ lease: 600 })
+@Idempotent({ lease: shortLease(600) })
 class OrdersController {
   constructor(private readonly phase: AtomicPhase) {}
 

@@ -2,11 +2,14 @@ import { Controller, Post } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent } from 'nestjs-atomic-idempotency';
 import { barrier, type Barrier } from '../support/barrier.js';
+import { shortLease } from '../support/cluster.js';
 import { send, type Received } from '../support/http.js';
 import { keyRow, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { expectRetryable } from '../support/refusals.js';
 import { until } from '../support/until.js';
+
+const LEASE = shortLease(300);
 
 /** Only the first attempt hangs here. */
 let hanging: Barrier;
@@ -17,7 +20,7 @@ class OrdersController {
   constructor(private readonly phase: AtomicPhase) {}
 
   @Post()
-  @Idempotent({ lease: 300, maxRunTime: 900, onAbandoned: 'resume' })
+  @Idempotent({ lease: LEASE, maxRunTime: 3 * LEASE, onAbandoned: 'resume' })
   async create() {
     const { attempt, signal } = this.phase.current!;
     signals.push(signal);
@@ -54,7 +57,7 @@ forEachPlatform('maxRunTime', (platform) => {
     }, 'a lapsed lease');
     // It was renewed until maxRunTime had passed, and not beyond.
     const held = lapsed.locked_until.getTime() - lapsed.last_run_at.getTime();
-    expect(held).toBeGreaterThan(900 - 300);
+    expect(held).toBeGreaterThan(2 * LEASE);
     expect(await keyRow(app.database, key)).toMatchObject({ locked_until: lapsed.locked_until });
     return [hung];
   }

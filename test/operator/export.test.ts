@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { AtomicPhase, Idempotent, Outbox, idempotencyEntities } from 'nestjs-atomic-idempotency';
 import { DataSource } from 'typeorm';
 import { Database } from '../../lib/postgres/database.js';
+import { onCluster } from '../support/cluster.js';
 import { send } from '../support/http.js';
 import { keyRow, startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { operatorOf } from '../support/operator.js';
@@ -40,8 +41,8 @@ forEachPlatform('The export of a scope', (platform) => {
     app = await startIdempotentApp(platform, {
       controllers: [OrdersController],
       idempotency: { scope: (request: any) => request.headers['x-tenant'] },
-      // As an application may have set it: the driver reads only one style.
-      dataSource: { extra: { options: '-c datestyle=SQL,DMY' } },
+      // As an application may have set it: the driver reads only one style. A cluster needs that one.
+      dataSource: onCluster ? {} : { extra: { options: '-c datestyle=SQL,DMY' } },
       logger: false,
     });
     for (const tenant of ['a', 'b']) {

@@ -18,14 +18,14 @@ forEachPlatform('Finding keys', (platform) => {
        FROM generate_series(1, 21000) n`,
     );
     ids.completed = (await insertKey(app.database, 'completed')).id;
-    const failed = await insertKey(app.database, 'failed');
+    const failed = await insertKey(app.database, 'failed', 'ada');
     ids.failed = failed.id;
     const unknown = await insertKey(app.database, 'unknown, in doubt');
     ids.unknown = unknown.id;
     effectKey = unknown.effectKey;
     await app.database.query('DELETE FROM idempotency_phases WHERE key_id = $1', [failed.id]);
     await app.database.query(
-      `UPDATE idempotency_keys SET scope = 'ada', key = 'order-1', created_at = now() - interval '2 days'
+      `UPDATE idempotency_keys SET key = 'order-1', created_at = now() - interval '2 days'
        WHERE id = $1`,
       [ids.failed],
     );

@@ -65,6 +65,7 @@ export type StateName = keyof typeof STATES;
 export async function insertKey(
   database: TestDatabase,
   state: StateName,
+  scope = '',
 ): Promise<{ id: string; key: string; effectKey: string }> {
   const { status, columns = {}, phase }: StateOfKey = STATES[state];
   const key = randomUUID();
@@ -76,16 +77,16 @@ export async function insertKey(
   };
   const [row] = await database.query<{ id: string }>(
     `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, status, ${Object.keys(all).join(', ')})
-     VALUES ('', $1, '', $2, $3, ${Object.values(all).join(', ')})
+     VALUES ($1, $2, '', $3, $4, ${Object.values(all).join(', ')})
      RETURNING id`,
-    [key, randomUUID(), status],
+    [scope, key, randomUUID(), status],
   );
   const { id } = row!;
   if (phase) {
     await database.query(
       `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt)
-       VALUES ('', $1, 'charge_created', 1, 'foreign', $2, 1, $3, 'stop')`,
-      [id, phase, effectKey],
+       VALUES ($1, $2, 'charge_created', 1, 'foreign', $3, 1, $4, 'stop')`,
+      [scope, id, phase, effectKey],
     );
   }
   return { id, key, effectKey };

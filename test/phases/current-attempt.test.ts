@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Controller, Injectable, Module, Post } from '@nestjs/common';
 import { expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent, type CurrentAttempt } from 'nestjs-atomic-idempotency';
+import { shortLease } from '../support/cluster.js';
 import { send } from '../support/http.js';
 import { describePhases, note } from '../support/phase-app.js';
 
@@ -134,5 +135,5 @@ describePhases(
       expect(await app.phases('call')).toMatchObject([{ state: 'intended', result: null }]);
     });
   },
-  { imports: [AuditModule], idempotency: { scope: () => 'tenant', lease: '300ms' } },
+  { imports: [AuditModule], idempotency: { scope: () => 'tenant', lease: shortLease(300) } },
 );

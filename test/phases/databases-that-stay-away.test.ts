@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { shortLease } from '../support/cluster.js';
 import { keyRow, lapse } from '../support/idempotent-app.js';
 import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
@@ -9,7 +10,11 @@ forEachPlatform('A database that stays unreachable', (platform) => {
 
   beforeAll(async () => {
     // The lease is how long a phase keeps trying to reach a database that is away.
-    app = await startPhaseApp(platform, { idempotency: { lease: '500ms' } }, startProxiedApp);
+    app = await startPhaseApp(
+      platform,
+      { idempotency: { lease: shortLease(500) } },
+      startProxiedApp,
+    );
   });
   beforeEach(() => app.database.query('TRUNCATE notes').then(() => undefined));
   afterAll(() => app.close());

@@ -12,9 +12,10 @@ async function pidOf(tx: EntityManager): Promise<number> {
 
 /** As an operator or a failover does it; resolves when the connection's server process is gone. */
 async function terminate(app: PhaseApp, pid: number): Promise<void> {
-  const [{ gone }] = (await app.database.query('SELECT pg_terminate_backend($1, 10000) AS gone', [
-    pid,
-  ])) as [{ gone: boolean }];
+  const [{ gone }] = (await app.database.query(
+    'SELECT pg_terminate_backend($1::int, 10000) AS gone',
+    [pid],
+  )) as [{ gone: boolean }];
   expect(gone).toBe(true);
 }
 

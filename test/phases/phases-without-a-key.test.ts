@@ -6,7 +6,7 @@ import { ReaperStore } from '../../lib/background/reaper-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { PLAIN, PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
-import { PhaseStore } from '../../lib/phases/phase-store.js';
+import type { PhaseStore } from '../../lib/phases/phase-store.js';
 import { LeaseLostError } from '../../lib/policy/phase-errors.js';
 import { ResolutionQueries } from '../../lib/resolution/resolution-queries.js';
 import { ResolutionStore } from '../../lib/resolution/resolution-store.js';
@@ -27,7 +27,7 @@ describe('Phases', () => {
   beforeAll(async () => {
     dataSource = new DataSource({ type: 'postgres', url: database.url });
     await dataSource.initialize();
-    phases = new PhaseStore(keys.statements);
+    ({ phases } = keys);
     recorded = new RecordedPhases(keys.statements);
     reaper = new ReaperStore(keys.statements);
     resolutions = new ResolutionStore(keys.statements, new PlainCiphers());
@@ -107,7 +107,10 @@ describe('Phases', () => {
     it('are not written after its removal', async () => {
       const attempt = await reserve();
       const written = withTransaction(database, async (tx) => {
-        await tx.query('DELETE FROM idempotency_keys WHERE id = $1', [attempt.id]);
+        await tx.query('DELETE FROM idempotency_keys WHERE scope = $1 AND id = $2', [
+          attempt.scope,
+          attempt.id,
+        ]);
         const finishing = dataSource.transaction((own) => finishIn(own, attempt));
         await untilBlocked(database);
         await tx.query('COMMIT');
@@ -122,7 +125,10 @@ describe('Phases', () => {
       await intend(attempt);
       await change(attempt, LAPSED);
       const [evicted, written] = await withTransaction(database, async (tx) => {
-        await tx.query('SELECT FROM idempotency_keys WHERE id = $1 FOR UPDATE', [attempt.id]);
+        await tx.query('SELECT FROM idempotency_keys WHERE scope = $1 AND id = $2 FOR UPDATE', [
+          attempt.scope,
+          attempt.id,
+        ]);
         const evicting = evict(attempt);
         await untilBlocked(database, 1);
         const finishing = dataSource.transaction((own) => finishIn(own, attempt));

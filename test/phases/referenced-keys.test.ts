@@ -1,10 +1,13 @@
-import { beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect } from '@jest/globals';
 import type { AtomicPhase } from 'nestjs-atomic-idempotency';
 import type { EntityManager } from 'typeorm';
 import { barrier } from '../support/barrier.js';
 import { keyRow } from '../support/idempotent-app.js';
+import { needsOneServer } from '../support/one-server.js';
 import { describePhases } from '../support/phase-app.js';
 import { until } from '../support/until.js';
+
+const itRefers = needsOneServer('a unique constraint on the id of a key, for a foreign key');
 
 /** A row of the user's that knows which request made it. */
 async function createRide(phases: AtomicPhase, tx: EntityManager): Promise<void> {
@@ -24,7 +27,7 @@ describePhases(
 
     const rides = () => app.database.query('SELECT key_id FROM rides ORDER BY id');
 
-    it('let a phase reference the key of its request', async () => {
+    itRefers('let a phase reference the key of its request', async () => {
       app.handle('ride', async (phases) => {
         await phases.local('ride_created', (tx) => createRide(phases, tx));
         await phases.foreign('charge_created', {
@@ -44,7 +47,7 @@ describePhases(
       expect(await rides()).toEqual([{ key_id: null }, { key_id: null }]);
     });
 
-    it('do not block heartbeats while such a phase runs', async () => {
+    itRefers('do not block heartbeats while such a phase runs', async () => {
       const gate = barrier();
       app.handle('ride', (phases) =>
         phases.local('ride_created', async (tx) => {

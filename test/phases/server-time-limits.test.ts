@@ -84,7 +84,9 @@ forEachPlatform('Time limits of the server', (platform) => {
   });
 
   it("are not the reason if an operator ends the session each time: three runs, and the log has the server's message", async () => {
-    handleRide(Infinity, (pid) => database.query('SELECT pg_terminate_backend($1, 10000)', [pid]));
+    handleRide(Infinity, (pid) =>
+      database.query('SELECT pg_terminate_backend($1::int, 10000)', [pid]),
+    );
     expect((await app.post('ride', 'terminated')).status).toBe(500);
     expect(runs).toBe(3);
     expect(app.logs[0]).toContain('terminating connection due to administrator command');

@@ -1,9 +1,10 @@
 import { expect, it } from '@jest/globals';
 import { observeFaultPoints } from 'nestjs-atomic-idempotency/testing';
+import { shortLease } from '../support/cluster.js';
 import { describePhases } from '../support/phase-app.js';
 import { expectRetryable } from '../support/refusals.js';
 
-const LEASE = 300;
+const LEASE = shortLease(300);
 
 /** The whole process is stopped for longer than its lease: no timer fires, no heartbeat is sent. */
 function standStill(): void {

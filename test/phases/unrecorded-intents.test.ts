@@ -11,10 +11,10 @@ describe('Intents', () => {
       );
       await app.database.query(`
         CREATE FUNCTION refuse_intents() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'no room left'; END $$;
+        $$ BEGIN RAISE EXCEPTION 'no room left'; END $$`);
+      await app.database.query(`
         CREATE TRIGGER refuse_intents BEFORE INSERT ON idempotency_phases
-          FOR EACH ROW EXECUTE FUNCTION refuse_intents();
-      `);
+          FOR EACH ROW EXECUTE FUNCTION refuse_intents()`);
       expect((await app.post('charge', 'refused')).status).toBe(503);
       expect(calls).toBe(0);
       expect(app.logs.join('\n')).toMatch(

@@ -155,16 +155,21 @@ export class Real {
   /** The keys whose names begin like this. */
   async rows(prefix: string): Promise<Map<string, RealRow>> {
     const rows = await this.app.database.query<RealRow & { key: string }>(
-      `SELECT k.key, k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt,
-              coalesce(p.state, 'none') AS "charge", p.effect_key AS "effectKey",
-              k.response_status AS "responseStatus",
-              convert_from(k.response_body, 'UTF8') AS "responseBody",
+      // First the rows of the library: a cluster joins them with tables of one server only then.
+      `WITH k AS MATERIALIZED (
+         SELECT k.key, k.id, k.status, k.recovery_point AS "recoveryPoint", k.attempt,
+                coalesce(p.state, 'none') AS "charge", p.effect_key AS "effectKey",
+                k.response_status AS "responseStatus",
+                convert_from(k.response_body, 'UTF8') AS "responseBody"
+         FROM idempotency_keys k
+         LEFT JOIN idempotency_phases p ON p.scope = k.scope AND p.key_id = k.id AND p.name = 'charge_created'
+         WHERE k.scope = '' AND k.key ^@ $1
+       )
+       SELECT k.*,
               (SELECT count(*)::int FROM orders o WHERE o.key = k.key) AS "orders",
               ARRAY(SELECT id FROM charges c WHERE c.key = k.key) AS "charges",
               (SELECT count(*)::int FROM receipts r WHERE r.key = k.key) AS "receipts"
-       FROM idempotency_keys k
-       LEFT JOIN idempotency_phases p ON p.scope = k.scope AND p.key_id = k.id AND p.name = 'charge_created'
-       WHERE k.scope = '' AND k.key ^@ $1`,
+       FROM k`,
       [prefix],
     );
     return new Map(rows.map(({ key, ...row }) => [key, row]));

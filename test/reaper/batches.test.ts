@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Maintenance } from 'nestjs-atomic-idempotency';
+import { onCluster } from '../support/cluster.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { withTransaction } from '../support/transactions.js';
@@ -62,9 +63,12 @@ forEachPlatform('Batches', (platform) => {
     it('does not wait for a locked row, and handles it later', async () => {
       await insert(15, 15);
       await withTransaction(database, async (tx) => {
-        await tx.query(`SELECT FROM idempotency_keys WHERE key = 'key-1' FOR UPDATE`);
-        expect(await one.reap()).toBe(10);
-        expect(await one.reap()).toBe(4);
+        await tx.query(
+          `SELECT FROM idempotency_keys WHERE scope = '' AND key = 'key-1' FOR UPDATE`,
+        );
+        // On a cluster what is due is found before it is claimed, and the locked row is found too.
+        const batches = onCluster ? [9, 5] : [10, 4];
+        for (const rows of batches) expect(await one.reap()).toBe(rows);
       });
       expect(await one.left()).toEqual({ 'key-1': 'completed' });
       expect(await one.reap()).toBe(1);

@@ -1,5 +1,6 @@
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect } from '@jest/globals';
 import { keyRow } from '../support/idempotent-app.js';
+import { needsOneServer } from '../support/one-server.js';
 import { withTransaction } from '../support/transactions.js';
 import { describeExpiry, type ExpiringApp } from './expiring-app.js';
 
@@ -12,6 +13,8 @@ async function refer(app: ExpiringApp, table: string): Promise<void> {
   }
   await app.outlive('one', 'two');
 }
+
+const itRefers = needsOneServer('a unique constraint on the id of a key, for a foreign key');
 
 describeExpiry('References to keys', (app) => {
   beforeAll(async () => {
@@ -29,7 +32,7 @@ describeExpiry('References to keys', (app) => {
   afterEach(() => app.database.query('TRUNCATE orders, strict_orders'));
 
   describe('A row of the user that references a key', () => {
-    it('stays without the key, with ON DELETE SET NULL', async () => {
+    itRefers('stays without the key, with ON DELETE SET NULL', async () => {
       await refer(app, 'orders');
       expect(await app.reap()).toBe(2);
       expect(await app.left()).toEqual({});
@@ -39,7 +42,7 @@ describeExpiry('References to keys', (app) => {
       ]);
     });
 
-    it('in use by a transaction delays its own key only', async () => {
+    itRefers('in use by a transaction delays its own key only', async () => {
       await refer(app, 'orders');
       await app.ask('orders', 'unreferenced');
       await app.outlive('unreferenced');
@@ -56,18 +59,21 @@ describeExpiry('References to keys', (app) => {
       expect(await app.left()).toEqual({});
     });
 
-    it('that forbids the removal of its key stops no other, and the log says what to do', async () => {
-      await refer(app, 'strict_orders');
-      await app.ask('orders', 'unreferenced');
-      await app.outlive('unreferenced');
-      expect(await app.reap()).toBe(1);
-      expect(await app.left()).toEqual({ one: 'completed', two: 'completed' });
-      expect(app.logs).toContainEqual(
-        expect.stringMatching(/2 idempotency key\(s\).*strict_orders.*ON DELETE SET NULL/),
-      );
-    });
+    itRefers(
+      'that forbids the removal of its key stops no other, and the log says what to do',
+      async () => {
+        await refer(app, 'strict_orders');
+        await app.ask('orders', 'unreferenced');
+        await app.outlive('unreferenced');
+        expect(await app.reap()).toBe(1);
+        expect(await app.left()).toEqual({ one: 'completed', two: 'completed' });
+        expect(app.logs).toContainEqual(
+          expect.stringMatching(/2 idempotency key\(s\).*strict_orders.*ON DELETE SET NULL/),
+        );
+      },
+    );
 
-    it('that is being inserted prevents the removal of its key', async () => {
+    itRefers('that is being inserted prevents the removal of its key', async () => {
       await app.ask('orders', 'one');
       const { id } = await keyRow(app.database, 'one');
       await app.outlive('one');

@@ -52,10 +52,13 @@ describeExpiry('The reaper', (app, platform) => {
     const running = app.ask('orders', 'completing');
     await gate.arrived();
     await passTime(app.database, 'completing', '25 hours');
-    const { id } = await keyRow(app.database, 'completing');
+    const { scope, id } = await keyRow(app.database, 'completing');
     await withTransaction(app.database, async (tx) => {
       // The completion comes to wait behind this lock; the reaper finds the row taken.
-      await tx.query('SELECT FROM idempotency_keys WHERE id = $1 FOR UPDATE', [id]);
+      await tx.query('SELECT FROM idempotency_keys WHERE scope = $1 AND id = $2 FOR UPDATE', [
+        scope,
+        id,
+      ]);
       gate.open();
       await untilBlocked(app.database);
       expect(await app.reap()).toBe(0);

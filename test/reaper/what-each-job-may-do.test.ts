@@ -3,7 +3,7 @@ import { insertKey, STATES, type StateName } from '../operator/key-states.js';
 import { startIdempotentApp, type IdempotentApp } from '../support/idempotent-app.js';
 import { runJob } from '../support/jobs.js';
 import { forEachPlatform } from '../support/platforms.js';
-import { later } from '../../lib/postgres/times.js';
+import { later, nowIf } from '../../lib/postgres/times.js';
 
 const JOBS = ['sweeper', 'completer', 'reconciler', 'reaper'] as const;
 
@@ -48,7 +48,7 @@ forEachPlatform('Jobs', (platform) => {
         `UPDATE idempotency_keys
          SET created_at = now() - interval '2 days', expires_at = now() - interval '1 day',
              completed_at = ${later('completed_at', "interval '-2 days'")},
-             reconcile_after = CASE WHEN status = 'unknown' THEN now() END
+             reconcile_after = ${nowIf("status = 'unknown'")}
          WHERE id = $1`,
         [id],
       );

@@ -39,7 +39,8 @@ async function orderInDoubt(app: IdempotentApp, key: string): Promise<Record<str
   shop.charge = () => ({ id: 'ch_1' });
   shop.found = { outcome: 'executed', result: { id: 'found' } };
   const [phase] = await database.query(
-    `SELECT p.effect_key FROM idempotency_phases p JOIN idempotency_keys k ON k.id = p.key_id
+    `SELECT p.effect_key FROM idempotency_phases p
+     JOIN idempotency_keys k ON k.scope = p.scope AND k.id = p.key_id
      WHERE k.key = $1 AND p.name = 'charged'`,
     [key],
   );
@@ -189,7 +190,9 @@ describe("The worker's role", () => {
         const { id } = await orderInDoubt(api, 'asked');
         await runJob(app, 'reconciler');
         await runJob(app, 'completer');
-        expect((await operatorOf(app).inspect(id as string))!.status).toBe('performed');
+        // The reconciler has woken the completer, which may have been first.
+        const inspected = () => operatorOf(app).inspect(id as string);
+        await until(async () => (await inspected())!.status === 'performed', 'the completer');
 
         await send(`${api.url}/plain`, { key: 'dead' });
         await database.query(

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import { run } from './citus-nodes.mjs';
+import { onCluster, SERVERS } from './cluster.js';
 
 export interface Queryable {
   query<Row = Record<string, any>>(sql: string, parameters?: unknown[]): Promise<Row[]>;
@@ -22,6 +23,9 @@ export interface TestDatabaseOptions {
   migrated?: boolean;
 }
 
+/** Citus allows triggers on distributed tables only to sessions that ask for it. */
+const SESSION = onCluster ? { options: '-c citus.enable_unsafe_triggers=on' } : {};
+
 /**
  * A database for one test file. The run's teardown drops what a failed test
  * left, so forgetting `drop()` costs disk space until then, and nothing else.
@@ -35,7 +39,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   // The test's own sessions and locks are on the server itself.
   const direct = databaseUrl(name, setting('TEST_SERVER_URL'));
   const url = databaseUrl(name, process.env.DATABASE_PROXY_URL ?? direct);
-  const pool = new Pool({ connectionString: direct, max: 5, allowExitOnIdle: true });
+  const pool = new Pool({ connectionString: direct, max: 5, allowExitOnIdle: true, ...SESSION });
   // Tests cut connections and restart servers; without a listener, an idle
   // connection that notices would end the whole worker.
   pool.on('error', () => undefined);
@@ -59,8 +63,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
 
 /** There are several only if the tests run on a Citus cluster: see citus-nodes.mjs. */
 async function onServers(statement: string): Promise<void> {
-  const servers = setting('TEST_SERVERS').split(' ');
-  await Promise.all(servers.map((server) => run(server, statement)));
+  await Promise.all(SERVERS.map((server) => run(server, statement)));
 }
 
 function databaseUrl(name: string, server: string): string {

@@ -6,13 +6,17 @@ import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
+import { DistributedPhaseStore } from '../../lib/phases/distributed-phase-store.js';
+import { PhaseStore } from '../../lib/phases/phase-store.js';
 import { Observation } from '../../lib/telemetry/observation.js';
 import type { PreparedStatement } from '../../lib/postgres/prepared-statement.js';
+import { onCluster } from './cluster.js';
 
 export interface OpenKeyStore {
   store: KeyStore;
   transitions: KeyTransitions;
   leases: LeaseStore;
+  phases: PhaseStore;
   /** What the store sends its statements to. */
   statements: Database;
   /** Every statement that the store has sent. */
@@ -21,11 +25,7 @@ export interface OpenKeyStore {
 }
 
 /** The store alone, on connections of its own, for what no request can show. */
-export async function openKeyStore(
-  url: string,
-  // Where the tests run on a cluster: see citus-nodes.mjs.
-  distributed = (process.env.TEST_SERVERS ?? '').includes(' '),
-): Promise<OpenKeyStore> {
+export async function openKeyStore(url: string, distributed = onCluster): Promise<OpenKeyStore> {
   const dataSource = new DataSource({ type: 'postgres', url });
   await dataSource.initialize();
   const sent: OpenKeyStore['sent'] = [];
@@ -43,6 +43,7 @@ export async function openKeyStore(
     store: distributed ? new DistributedKeyStore(database) : new KeyStore(database),
     transitions: new KeyTransitions(database),
     leases: new LeaseStore(database),
+    phases: distributed ? new DistributedPhaseStore(database) : new PhaseStore(database),
     statements: database,
     sent,
     async close() {

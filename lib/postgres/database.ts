@@ -87,9 +87,9 @@ export class Database {
     readonly breaker: StoreBreaker = NO_BREAKER,
   ) {
     this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
-    this.reserved = new ReservedConnection(dataSource, timeout);
-    this.poolWatch = new PoolWatch(dataSource);
     this.fence = new TimelineFence(timeout);
+    this.reserved = new ReservedConnection(dataSource, timeout, (pool) => this.fence.watch(pool));
+    this.poolWatch = new PoolWatch(dataSource);
   }
 
   /**
@@ -159,11 +159,6 @@ export class Database {
     this.closed = false;
     this.poolWatch.install();
     this.fence.install((this.dataSource.driver as unknown as { master?: Pool }).master);
-  }
-
-  /** At boot, for the connections that were opened before. */
-  checkTimeline(): Promise<void> {
-    return this.fence.checkOpenConnection();
   }
 
   async close(): Promise<void> {

@@ -27,6 +27,8 @@ export class ReservedConnection {
   constructor(
     private readonly dataSource: DataSource,
     private readonly timeout: number,
+    /** Is told of the pool that the connection comes from. */
+    private readonly opened: (pool: Pool) => void,
   ) {}
 
   async connect(): Promise<Connection> {
@@ -69,6 +71,7 @@ export class ReservedConnection {
       allowExitOnIdle: true,
     });
     this.pool.on('error', () => undefined);
+    this.opened(this.pool);
     return this.pool;
   }
 }

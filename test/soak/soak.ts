@@ -3,6 +3,7 @@ import { checkHistories } from './checks/histories.js';
 import { checkConnections, checkMemory, footprints, type Footprint } from './checks/leaks.js';
 import { checkMessages } from './checks/messages.js';
 import { replayAll } from './checks/replays.js';
+import { checkRemovals, forget, isForgettable } from './checks/retention.js';
 import { settle } from './checks/settle.js';
 import type { Violation } from './checks/violation.js';
 import { runErrand } from './clients/client.js';
@@ -36,11 +37,12 @@ export async function soak({ seed, until }: SoakOptions): Promise<boolean> {
   try {
     const random = new Random(seed);
     const journal = new Journal();
-    const faults = new Faults(world);
+    const faults = new Faults(world, () => forgettable(journal));
     const warm = await disturb(world, journal, faults, random, until);
     await faults.over();
 
     const violations: Violation[] = await settle(world, journal);
+    violations.push(...(await forget(world, journal)));
     violations.push(...(await replayAll(world, journal)));
     const cold = await footprints(world, journal.requests);
     violations.push(...checkMemory(warm, cold));
@@ -51,14 +53,19 @@ export async function soak({ seed, until }: SoakOptions): Promise<boolean> {
       violations.push(...crashes.map((details) => ({ what: `${name} ended by itself`, details })));
     }
     const histories = checkHistories(journal);
-    violations.push(...histories.violations);
+    const removals = await checkRemovals(world, journal);
+    violations.push(...histories.violations, ...removals.violations);
 
-    print({ seed, journal, faults, histories, violations, warm, cold, begun });
+    print({ seed, journal, faults, histories, removals, violations, warm, cold, begun });
     await printViolations(violations, seed, world, journal, faults);
     return violations.length === 0;
   } finally {
     await world.close();
   }
+}
+
+function forgettable(journal: Journal): string[] {
+  return [...journal.keys.values()].filter(isForgettable).map(({ errand }) => errand.key);
 }
 
 /** Clients and faults side by side, until it is time to stop. Returns what was measured on the way. */

@@ -71,6 +71,8 @@ export class ReservedConnection {
       allowExitOnIdle: true,
     });
     this.pool.on('error', () => undefined);
+    // One that breaks while it is asked for its timeline: an error without a listener would end the process.
+    this.pool.on('connect', (client) => client.on('error', () => undefined));
     this.opened(this.pool);
     return this.pool;
   }

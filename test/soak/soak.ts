@@ -39,6 +39,11 @@ export async function soak({ seed, until }: SoakOptions): Promise<boolean> {
     const journal = new Journal();
     const faults = new Faults(world, () => forgettable(journal));
     const warm = await disturb(world, journal, faults, random, until);
+    const crashes = crashesOf(world);
+    if (crashes.length > 0) {
+      await printViolations(crashes, seed, world, journal, faults);
+      return false;
+    }
     await faults.over();
 
     const violations: Violation[] = await settle(world, journal);
@@ -49,9 +54,7 @@ export async function soak({ seed, until }: SoakOptions): Promise<boolean> {
     violations.push(...(await checkEffects(world, journal)));
     violations.push(...(await checkMessages(world)));
     violations.push(...(await checkConnections(world)));
-    for (const { name, crashes } of world.processes) {
-      violations.push(...crashes.map((details) => ({ what: `${name} ended by itself`, details })));
-    }
+    violations.push(...crashesOf(world));
     const histories = checkHistories(journal);
     const removals = await checkRemovals(world, journal);
     violations.push(...histories.violations, ...removals.violations);
@@ -62,6 +65,13 @@ export async function soak({ seed, until }: SoakOptions): Promise<boolean> {
   } finally {
     await world.close();
   }
+}
+
+/** The run ends with the first one: without that process, other things would not hold either. */
+function crashesOf({ processes }: World): Violation[] {
+  return processes.flatMap(({ name, crashes }) =>
+    crashes.map((details) => ({ what: `${name} ended by itself`, details })),
+  );
 }
 
 function forgettable(journal: Journal): string[] {
@@ -84,8 +94,10 @@ async function disturb(
   let taken = 0;
   let warm: Promise<Map<string, Footprint>> | undefined;
 
+  const isTimeLeft = () => deadline === undefined || Date.now() < deadline;
+
   async function lane() {
-    while (taken < most && (deadline === undefined || Date.now() < deadline)) {
+    while (taken < most && isTimeLeft() && crashesOf(world).length === 0) {
       const number = ++taken;
       for (; due.at <= number; due = plan.next().value) faults.begin(due);
       if (number > warmUp) warm ??= footprints(world, journal.requests);
@@ -98,6 +110,7 @@ async function disturb(
   }, PROGRESS);
   try {
     await Promise.all(Array.from({ length: LANES }, lane));
+    if (crashesOf(world).length > 0) return new Map();
     return await (warm ?? footprints(world, journal.requests));
   } finally {
     clearInterval(progress);

@@ -54,7 +54,7 @@ export async function checkRemovals(
   { database }: World,
   journal: Journal,
 ): Promise<CheckedRemovals> {
-  const found = await removals(database);
+  const found = (await removals(database)).filter((removal) => !isGivenBack(removal));
   const violations: Violation[] = [];
   const gone = new Set<string>();
   for (const removal of found) {
@@ -71,6 +71,11 @@ export async function checkRemovals(
   }
   const byHand = found.filter((removal) => removal.byHand).length;
   return { violations, byReaper: found.length - byHand, byHand };
+}
+
+/** A reservation that arrived when its request had been refused: nothing ran. */
+function isGivenBack({ status, begun }: Removal): boolean {
+  return status === 'in_progress' && !begun;
 }
 
 function isTooEarly({ key, status, age, expired, byHand }: Removal): boolean {

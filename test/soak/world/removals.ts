@@ -6,6 +6,8 @@ import type { Database } from './database.js';
 export interface Removal {
   key: string;
   status: string;
+  /** Something was recorded of it. */
+  begun: boolean;
   /** It is finished for so many milliseconds. */
   age: number;
   /** Its retention was over. */
@@ -17,11 +19,16 @@ export interface Removal {
 /** Every removal of a key is noted by the database itself, in the same transaction. */
 export const REMOVALS = `
   CREATE TABLE removals (
-    key text NOT NULL, status text NOT NULL, age float8, expired boolean NOT NULL, by_hand boolean NOT NULL
+    key text NOT NULL, status text NOT NULL, begun boolean NOT NULL,
+    age float8, expired boolean NOT NULL, by_hand boolean NOT NULL
   );
   CREATE FUNCTION note_removal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO removals VALUES (
-      OLD.key, OLD.status, extract(epoch FROM now() - OLD.completed_at) * 1000, OLD.expires_at <= now(),
+      OLD.key, OLD.status,
+      OLD.attempt > 1 OR EXISTS (
+        SELECT FROM idempotency_phases p WHERE p.scope = OLD.scope AND p.key_id = OLD.id
+      ),
+      extract(epoch FROM now() - OLD.completed_at) * 1000, OLD.expires_at <= now(),
       current_setting('application_name') = ''
     );
     RETURN NULL;
@@ -30,7 +37,9 @@ export const REMOVALS = `
     FOR EACH ROW EXECUTE FUNCTION note_removal()`;
 
 export function removals(database: Database): Promise<Removal[]> {
-  return database.query('SELECT key, status, age, expired, by_hand AS "byHand" FROM removals');
+  return database.query(
+    'SELECT key, status, begun, age, expired, by_hand AS "byHand" FROM removals',
+  );
 }
 
 /** Nobody asks for these keys any more. Those that are finished for so long are removed. */

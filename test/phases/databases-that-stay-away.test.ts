@@ -42,21 +42,23 @@ forEachPlatform('A database that stays unreachable', (platform) => {
   it('leaves nothing in doubt that was recorded, once the reconciler has looked', async () => {
     let calls = 0;
     app.handle('ride', async (phases) => {
-      const charge = await phases
-        .foreign('charge_created', {
-          inDoubt: 'stop',
-          call: async () => ++calls,
-          record: async (tx, result) => {
-            await note(tx, 'charge');
-            // The commit arrives, and nothing is heard of it until the lease is over.
-            if (phases.current!.attempt === 1) {
-              void app.proxy.loseReply(/^COMMIT/).then(() => app.proxy.refuse());
-            }
-            return result;
-          },
-        })
-        .finally(() => app.proxy.accept());
-      return { charge };
+      const charge = phases.foreign('charge_created', {
+        inDoubt: 'stop',
+        call: async () => ++calls,
+        record: async (tx, result) => {
+          await note(tx, 'charge');
+          // The commit arrives, and nothing is heard of it until the lease is over.
+          if (phases.current!.attempt === 1) {
+            void app.proxy.loseReply(/^COMMIT/).then(() => app.proxy.refuse());
+          }
+          return result;
+        },
+      });
+      try {
+        return { charge: await charge };
+      } finally {
+        await app.proxy.accept();
+      }
     });
 
     const first = await app.post('ride', 'recorded');

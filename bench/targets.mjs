@@ -189,18 +189,18 @@ function latency(addition) {
 }
 
 /**
- * To a half: a new connection and background jobs make a few trips of their own.
+ * To a tenth: a new connection and background jobs make a few trips of their own.
  *
  * @param {import('./added.mjs').Addition} addition
  * @returns {Yardstick}
  */
 function roundTrips(addition) {
-  const half = (/** @type {number} */ value) => Math.round(value * 2) / 2;
+  const tenth = (/** @type {number} */ value) => Math.round(value * 10) / 10;
   return {
     needs: [addition.of, addition.less],
     of: (rounds) => {
       const value = added(rounds, addition, 'trips');
-      return value && { median: half(value.median), min: half(value.min), max: half(value.max) };
+      return value && { median: tenth(value.median), min: tenth(value.min), max: tenth(value.max) };
     },
   };
 }

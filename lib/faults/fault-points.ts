@@ -77,15 +77,16 @@ interface PhaseAt {
   callFailed?: boolean;
 }
 
+/** A promise if somebody observes, and then it has to be awaited. */
 export function faultPoint(
   step: FaultStep,
   attempt: Mortal,
   phase?: PhaseAt,
   answer?: HeldAnswer,
-): void | Promise<void> {
+): Promise<void> | undefined {
   if (debug.enabled)
     debug('key %s: attempt %d at %s', attempt.id, attempt.number, pointName(step, phase));
-  if (observer) return report(observer, step, attempt, phase, answer);
+  return observer && report(observer, step, attempt, phase, answer);
 }
 
 async function report(

@@ -20,6 +20,12 @@ export interface AttemptRow {
   byWorker?: boolean;
 }
 
+/** Whoever has to know that an attempt has lost its lease. */
+export interface LossListener {
+  /** @param silently a simulated crash: a dead process reports nothing */
+  lost(attempt: Attempt, silently: boolean): void;
+}
+
 /** One attempt at one key in this process, from reservation to recording. */
 export class Attempt implements Lease {
   readonly id: string;
@@ -40,6 +46,11 @@ export class Attempt implements Lease {
   /** Of its scope. */
   readonly cipher: ColumnCipher;
   readonly observed: Observation;
+
+  /** By performance.now(). */
+  readonly startedAt = performance.now();
+  /** Where it is among those that the lease keeper holds. */
+  place: number | undefined;
 
   recoveryPoint: string;
   /** The pipes accepted the request and the handler was called. */
@@ -64,8 +75,8 @@ export class Attempt implements Lease {
   /** A foreign call is in doubt; no further phase may start. */
   doubt: { phase: string; repeatable: boolean } | undefined;
 
-  /** Called once, when the lease is lost. */
-  onLeaseLost: ((silently: boolean) => void) | undefined;
+  /** Told once, when the lease is lost. */
+  keeper: LossListener | undefined;
 
   private controller: AbortController | undefined;
   private lost = false;
@@ -119,7 +130,7 @@ export class Attempt implements Lease {
     this.lost = true;
     if (!silently)
       publish('lease_lost', () => ({ ...this.described, recoveryPoint: this.recoveryPoint }));
-    this.onLeaseLost?.(silently);
+    this.keeper?.lost(this, silently);
     this.controller?.abort(leaseLostReason(this));
   }
 }

@@ -3,7 +3,8 @@ import { BurstLog } from '../telemetry/burst-log.js';
 import { errorLine } from '../telemetry/error-line.js';
 import { scopeLabel } from '../telemetry/key-labels.js';
 import { outside } from '../telemetry/outside.js';
-import type { Attempt } from './attempt.js';
+import type { Attempt, LossListener } from './attempt.js';
+import { HeldAttempts } from './held-attempts.js';
 import { LeaseStore } from './lease-store.js';
 
 /** Two heartbeats may fail before a lease lapses. */
@@ -11,15 +12,17 @@ const HEARTBEATS_PER_LEASE = 3;
 
 /** Renews the leases of all attempts in this process, with one statement per tick. */
 @Injectable()
-export class LeaseKeeper {
+export class LeaseKeeper implements LossListener {
   private readonly logger = new Logger('IdempotencyModule');
   private readonly losses = new BurstLog((line) => this.logger.warn(line));
-  private readonly held = new Map<Attempt, { since: number }>();
+  private readonly held = new HeldAttempts();
   private readonly idle: (() => void)[] = [];
   private timer: NodeJS.Timeout | undefined;
   private tickDue = Infinity;
   private ticking: Promise<void> | undefined;
   private arriving = 0;
+  /** For good: the leases of the last attempts were released. */
+  private drained = false;
 
   constructor(private readonly store: LeaseStore) {}
 
@@ -30,7 +33,7 @@ export class LeaseKeeper {
   /** How many attempts of a scope run. @param most where counting stops */
   runningOf(scope: string, most: number): number {
     let count = 0;
-    for (const attempt of this.held.keys()) {
+    for (const attempt of this.held) {
       if (attempt.scope === scope && ++count >= most) break;
     }
     return count;
@@ -50,11 +53,8 @@ export class LeaseKeeper {
   }
 
   hold(attempt: Attempt): void {
-    this.held.set(attempt, { since: performance.now() });
-    attempt.onLeaseLost = (silently) => {
-      if (!silently) this.reportLoss(attempt);
-      this.drop(attempt);
-    };
+    this.held.add(attempt);
+    attempt.keeper = this;
     this.schedule(attempt.lease / HEARTBEATS_PER_LEASE);
   }
 
@@ -72,7 +72,7 @@ export class LeaseKeeper {
     this.cancel();
     this.ticking ??= this.tick().finally(() => {
       this.ticking = undefined;
-      const leases = [...this.held.keys()].map((attempt) => attempt.lease);
+      const leases = [...this.held].map((attempt) => attempt.lease);
       if (leases.length > 0) this.schedule(Math.min(...leases) / HEARTBEATS_PER_LEASE);
     });
     return this.ticking;
@@ -85,7 +85,7 @@ export class LeaseKeeper {
    */
   async drain(timeout: number): Promise<void> {
     await this.untilIdle(timeout);
-    const left = [...this.held.keys()];
+    const left = [...this.held];
     if (left.length === 0) return;
     this.logger.warn(
       `${left.length} idempotent request(s) did not finish within ${timeout} ms of shutdown; their leases are released.`,
@@ -100,11 +100,14 @@ export class LeaseKeeper {
         `Leases could not be released at shutdown; they lapse by themselves: ${errorLine(error)}`,
       );
     }
-    for (const attempt of left) {
-      // The line above reports it.
-      attempt.onLeaseLost = () => this.drop(attempt);
-      attempt.loseLease();
-    }
+    // The line above reports them.
+    this.drained = true;
+    for (const attempt of left) attempt.loseLease();
+  }
+
+  lost(attempt: Attempt, silently: boolean): void {
+    if (!silently && !this.drained) this.reportLoss(attempt);
+    this.drop(attempt);
   }
 
   private reportLoss({ id, number, scope, recoveryPoint, observed }: Attempt): void {
@@ -148,11 +151,11 @@ export class LeaseKeeper {
 
   private async tick(): Promise<void> {
     const now = performance.now();
-    const attempts = [...this.held.keys()];
+    const attempts = [...this.held];
     const leases = attempts.map((attempt) => {
       // A handler beyond its maxRunTime hangs: its lease may lapse. It is still watched, because it
       // may end after all, and has to learn when another attempt has replaced it.
-      const overdue = now - this.held.get(attempt)!.since >= attempt.policy.maxRunTime;
+      const overdue = now - attempt.startedAt >= attempt.policy.maxRunTime;
       const { scope, endpoint, key, owner, lease } = attempt;
       return { scope, endpoint, key, owner, lease: overdue ? null : lease };
     });

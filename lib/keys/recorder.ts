@@ -62,9 +62,11 @@ export class Recorder {
         return recordedAs(attempt, { ...pending, expiresAt: null });
       }
       const outcome = outcomeOf(attempt, observed, this.pickHeaders);
-      await faultPoint('recording:before', attempt, undefined, observed);
+      const before = faultPoint('recording:before', attempt, undefined, observed);
+      if (before) await before;
       const row = await this.finish(attempt, outcome);
-      await faultPoint('recording:after', attempt);
+      const after = faultPoint('recording:after', attempt);
+      if (after) await after;
       if (!row) throw this.lost(attempt);
       const { status, errorCode } = outcome;
       const recorded = {

@@ -130,8 +130,8 @@ export class Reservations {
       if (taken) void releaseReservation(this.transitions, reservation, asker.unsure);
     }
     if (decision.kind === 'run') {
-      const { attempt } = decision;
-      await mortal(async () => faultPoint('reserved', attempt));
+      const observed = faultPoint('reserved', decision.attempt);
+      if (observed) await mortal(() => observed);
     }
     return decision;
   }

@@ -416,8 +416,13 @@ interface QueriedRows {
 /** Sends a statement through the driver. @param client a `ClientBase` of pg */
 type Send<Result> = (client: object, statement: DriverStatement) => Promise<Result>;
 
+/** With a callback of our own: the one that pg would make outlives the statement, and what it reaches. */
 const sendPlainly: Send<QueriedRows> = (client, statement) =>
-  (client as ClientBase).query(statement);
+  new Promise((resolve, reject) => {
+    (client as ClientBase).query(statement, (error: Error | null, result: QueriedRows) =>
+      error ? reject(error) : resolve(result),
+    );
+  });
 
 /** The progress of a statement, and whether anybody still waits for it. */
 class Progress {

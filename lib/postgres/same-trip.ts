@@ -78,26 +78,26 @@ export class Preceding {
   private wait(): void {
     const { connection } = this;
     this.waiting = true;
-    connection.parse = (query) => {
-      this.send();
-      connection.parse(query);
-    };
-    connection.bind = (config) => {
-      this.send();
-      connection.bind(config);
-    };
-    connection.query = (text) => {
-      this.stopWaiting();
-      this.awaitReplies();
-      connection.query([...this.texts, text].join('; '));
-    };
+    override(connection, {
+      parse: (query) => {
+        this.send();
+        connection.parse(query);
+      },
+      bind: (config) => {
+        this.send();
+        connection.bind(config);
+      },
+      query: (text) => {
+        this.stopWaiting();
+        this.awaitReplies();
+        connection.query([...this.texts, text].join('; '));
+      },
+    });
   }
 
   private stopWaiting(): void {
     this.waiting = false;
-    for (const name of ['parse', 'bind', 'query'] as const) {
-      Reflect.deleteProperty(this.connection, name);
-    }
+    restore(this.connection, 'parse', 'bind', 'query');
   }
 
   private send(): void {
@@ -110,8 +110,8 @@ export class Preceding {
   private awaitReplies(): void {
     const { connection } = this;
     let left = this.texts.length;
-    const stop = () => Reflect.deleteProperty(connection, 'emit');
-    connection.emit = (event, message) => {
+    const stop = () => restore(connection, 'emit');
+    const emit: Connection['emit'] = (event, message) => {
       if (event === 'parseComplete') return true;
       if (event === 'commandComplete') {
         left -= 1;
@@ -124,7 +124,20 @@ export class Preceding {
       if (event === 'errorMessage' || event === 'readyForQuery') stop();
       return Object.getPrototypeOf(connection).emit.call(connection, event, message) as boolean;
     };
+    override(connection, { emit });
   }
+}
+
+/**
+ * Methods of one connection, until they are restored. Not assigned one by one: V8 creates a function
+ * that is written right behind the `=` of a property in its old generation, where it outlives its use.
+ */
+function override(connection: Connection, methods: Partial<Connection>): void {
+  Object.assign(connection, methods);
+}
+
+function restore(connection: Connection, ...names: (keyof Connection)[]): void {
+  for (const name of names) Reflect.deleteProperty(connection, name);
 }
 
 /** The outcome of two statements. */
@@ -149,10 +162,11 @@ export function sendFollowed(
   const FollowedQuery = followedQueryOf((client as Driver).constructor.Query!);
   return new Promise((resolve, reject) => {
     const query = new FollowedQuery(statement, text);
-    query.callback = (error) => {
+    const callback = (error: Error | null) => {
       if (error) reject(query.ended ? new FollowingFailed(error) : error);
       else resolve({ followed: query.followed });
     };
+    query.callback = callback;
     // A package that wraps the driver may return a promise for it.
     void Promise.resolve((client as Driver).query(query)).catch(reject);
   });
@@ -189,15 +203,16 @@ function makeFollowedQuery(Query: QueryClass) {
 
     override submit(connection: Connection): Error | null {
       // A statement whose values cannot be sent is not executed, and must not be followed.
-      connection.execute = (config) => {
-        Reflect.deleteProperty(connection, 'execute');
+      const execute: Connection['execute'] = (config) => {
+        restore(connection, 'execute');
         connection.execute(config);
         sendText(connection, this.following);
       };
+      override(connection, { execute });
       try {
         return super.submit(connection);
       } finally {
-        Reflect.deleteProperty(connection, 'execute');
+        restore(connection, 'execute');
       }
     }
 

@@ -18,7 +18,8 @@ export function silence(raw: ServerResponse, senders: readonly string[]): void {
   // Until then these methods have to work.
   for (const name of HEAD_METHODS) {
     const method = raw[name] as (...args: unknown[]) => unknown;
-    silenced[name] = (...args: unknown[]) => (raw.headersSent ? raw : method.apply(raw, args));
+    const once = (...args: unknown[]) => (raw.headersSent ? raw : method.apply(raw, args));
+    silenced[name] = once;
   }
   Object.assign(raw, silenced);
 }

@@ -74,6 +74,9 @@ export class ReconcilerJob {
   }
 
   private async look(key: ClaimedUnknown): Promise<void> {
+    if (key.phase === null && key.lastErrorCode === 'in_doubt') {
+      if (await this.store.hasRecordedCall(key)) return this.release(key);
+    }
     if (key.phase === null) {
       await this.store.postpone(key, null);
       noteFailure(key, true);
@@ -129,6 +132,16 @@ export class ReconcilerJob {
     this.logger.log(
       `The outcome of idempotency key ${key.id} is known: phase "${key.phase}" is ${found.state}.`,
     );
+    this.released();
+  }
+
+  /** The outcome of its call was recorded after all: nothing is in doubt. */
+  private async release(key: ClaimedUnknown): Promise<void> {
+    const why = 'The call that was in doubt is on record with its outcome.';
+    const actor = { who: 'reconciler', why };
+    const seen = { ...key, phaseState: null };
+    if (!(await this.resolutions.makeRetryable(seen, actor))) return;
+    this.logger.log(`The outcome of idempotency key ${key.id} is known: ${why}`);
     this.released();
   }
 

@@ -4,7 +4,7 @@ import { PHASE } from '../encryption/columns.js';
 import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { Database } from '../postgres/database.js';
 import type { ErrorCode } from '../schema/error-code.js';
-import { isKey, nameParameters, sameKey, type KeyName } from '../schema/key-name.js';
+import { isKey, isPhaseOf, nameParameters, sameKey, type KeyName } from '../schema/key-name.js';
 import { phaseInDoubt } from '../schema/phase-in-doubt.js';
 import type { SeenKey } from '../keys/seen-key.js';
 import { SEEN } from '../keys/seen-key.js';
@@ -104,6 +104,20 @@ export class ReconcilerStore {
        GROUP BY doubt.phase`,
       [recoveryPoints],
     );
+  }
+
+  /**
+   * Whether a foreign call of the last attempt is on record with its outcome. The
+   * attempt that left the key in doubt may have missed the reply to the commit.
+   */
+  async hasRecordedCall(claimed: ClaimedUnknown): Promise<boolean> {
+    const rows = await this.database.query(
+      `SELECT FROM ${this.keys} k JOIN ${this.phases} p ON ${isPhaseOf('k')}
+       WHERE ${isKey('k')} AND p.scope = $1
+         AND p.kind = 'foreign' AND p.attempt = k.attempt AND p.state <> 'intended'`,
+      nameParameters(claimed),
+    );
+    return rows.length > 0;
   }
 
   /**

@@ -65,6 +65,20 @@ export class LeaseKeeper implements LossListener {
   }
 
   /**
+   * Renews all leases now. One tick at a time, however slow the database is; the
+   * end of a tick schedules the next one.
+   */
+  beat(): Promise<void> {
+    this.cancel();
+    this.ticking ??= this.tick().finally(() => {
+      this.ticking = undefined;
+      const leases = [...this.held].map((attempt) => attempt.lease);
+      if (leases.length > 0) this.schedule(Math.min(...leases) / HEARTBEATS_PER_LEASE);
+    });
+    return this.ticking;
+  }
+
+  /**
    * For shutdown: waits until no attempt runs any more, and after `timeout`
    * releases the leases of those that do, so that a retry elsewhere need not wait
    * for them to lapse.
@@ -126,24 +140,13 @@ export class LeaseKeeper implements LossListener {
     this.cancel();
     this.tickDue = due;
     // Unreferenced: a heartbeat alone is no reason to keep a process alive.
-    this.timer = setTimeout(() => outside(() => this.beat()), delay).unref();
+    this.timer = setTimeout(() => void outside(() => this.beat()), delay).unref();
   }
 
   private cancel(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.tickDue = Infinity;
-  }
-
-  /** One tick at a time, however slow the database is; the end of a tick schedules the next one. */
-  private beat(): void {
-    this.timer = undefined;
-    this.tickDue = Infinity;
-    this.ticking ??= this.tick().finally(() => {
-      this.ticking = undefined;
-      const leases = [...this.held].map((attempt) => attempt.lease);
-      if (leases.length > 0) this.schedule(Math.min(...leases) / HEARTBEATS_PER_LEASE);
-    });
   }
 
   private async tick(): Promise<void> {

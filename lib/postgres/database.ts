@@ -88,9 +88,9 @@ export class Database {
   ) {
     this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
     this.scopeSetting = distributed ? ALL_NODES : ONE_SERVER;
-    this.reserved = new ReservedConnection(dataSource, timeout);
-    this.poolWatch = new PoolWatch(dataSource);
     this.fence = new TimelineFence(timeout);
+    this.reserved = new ReservedConnection(dataSource, timeout, (pool) => this.fence.watch(pool));
+    this.poolWatch = new PoolWatch(dataSource);
   }
 
   /**
@@ -160,11 +160,6 @@ export class Database {
     this.closed = false;
     this.poolWatch.install();
     this.fence.install((this.dataSource.driver as unknown as { master?: Pool }).master);
-  }
-
-  /** At boot, for the connections that were opened before. */
-  checkTimeline(): Promise<void> {
-    return this.fence.checkOpenConnection();
   }
 
   async close(): Promise<void> {

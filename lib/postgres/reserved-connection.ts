@@ -27,6 +27,8 @@ export class ReservedConnection {
   constructor(
     private readonly dataSource: DataSource,
     private readonly timeout: number,
+    /** Is told of the pool that the connection comes from. */
+    private readonly opened: (pool: Pool) => void,
   ) {}
 
   async connect(): Promise<Connection> {
@@ -69,6 +71,9 @@ export class ReservedConnection {
       allowExitOnIdle: true,
     });
     this.pool.on('error', () => undefined);
+    // One that breaks while it is asked for its timeline: an error without a listener would end the process.
+    this.pool.on('connect', (client) => client.on('error', () => undefined));
+    this.opened(this.pool);
     return this.pool;
   }
 }

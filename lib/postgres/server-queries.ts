@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg';
+import type { ClientBase, QueryResult } from 'pg';
 
 /** What a server says about itself. */
 export interface ServerState {
@@ -24,4 +24,15 @@ const STATE = `SELECT current_setting('transaction_read_only') = 'on' AS "readOn
 export async function serverState(client: ClientBase): Promise<ServerState> {
   const { rows } = await client.query<ServerState>(STATE);
   return rows[0]!;
+}
+
+/**
+ * Calls back before the driver sends the next statement of this connection; with
+ * nothing if the server does not tell.
+ */
+export function askServerState(client: ClientBase, tell: (state?: ServerState) => void): void {
+  // Without an error there is a result, whatever the types say.
+  const told = (error: Error | null, result?: QueryResult<ServerState>) =>
+    tell(error ? undefined : result?.rows[0]);
+  client.query(STATE, told);
 }

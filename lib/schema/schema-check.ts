@@ -35,7 +35,6 @@ export async function checkSchema(
   }
   checkEntities(dataSource, schema);
   await patiently(async () => {
-    await database.checkTimeline();
     if (!readOnly) await checkWritable(database);
     for (const step of schemaSteps) await checkTable(dataSource, database, schema, step);
   });

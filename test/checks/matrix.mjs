@@ -5,6 +5,7 @@
 //   npm run test:matrix -- --postgres 13,14 --node 22     every combination of these
 //   npm run test:matrix -- --pgbouncer --only test/keys   some folders or files alone
 //   npm run test:matrix -- --everything                   the whole suite in each cell
+//   npm run test:matrix -- --workers 2                    on a machine that is needed for something else
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { setPriority, tmpdir } from 'node:os';
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     pgbouncer: { type: 'boolean' },
     only: { type: 'string' },
     everything: { type: 'boolean' },
+    workers: { type: 'string' },
   },
 });
 const list = (/** @type {string | undefined} */ text) => text?.split(',');
@@ -39,6 +41,7 @@ const selection = values.everything ? ' --everything' : values.only ? ` --only $
 
 /** At low priority a test may be slow for no reason of its own. */
 const PATIENCE = ['--testTimeout=240000'];
+const WORKERS = values.workers ? [`--maxWorkers=${values.workers}`] : [];
 
 setPriority(10);
 let failed = 0;
@@ -65,10 +68,14 @@ async function runCell(cell) {
   const results = join(folder, 'results.json');
   const proxied = cell.pgbouncer ? await startProxiedServer() : undefined;
   try {
-    const code = await jest(node, [...tests, ...PATIENCE, '--json', `--outputFile=${results}`], {
-      cwd,
-      env: { ...process.env, ...proxied?.env, NO_COLOR: '1' },
-    });
+    const code = await jest(
+      node,
+      [...tests, ...PATIENCE, ...WORKERS, '--json', `--outputFile=${results}`],
+      {
+        cwd,
+        env: { ...process.env, ...proxied?.env, NO_COLOR: '1' },
+      },
+    );
     const written = await readFile(results, 'utf8').catch(() => undefined);
     if (written === undefined) return { passed: false, row: `FAILED ${commandOf(cell)}` };
     const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(written);

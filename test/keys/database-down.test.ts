@@ -13,7 +13,7 @@ forEachPlatform('A database that is down', (platform) => {
   beforeAll(async () => {
     app = await startProxiedApp(platform, {
       controllers: [routes.controller],
-      idempotency: { storeTimeout: '1s' },
+      idempotency: { storeTimeout: '3s' },
     });
   });
   afterAll(() => app.close());

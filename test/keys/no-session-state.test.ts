@@ -19,7 +19,7 @@ const SESSION_STATE =
 let gate = barrier();
 
 @Controller('orders')
-@Idempotent({ lease: 300, onInProgress: 'wait', waitFor: '30s', onAbandoned: 'resume' })
+@Idempotent({ lease: '5s', onInProgress: 'wait', waitFor: '30s', onAbandoned: 'resume' })
 class OrdersController {
   constructor(private readonly phase: AtomicPhase) {}
 

@@ -8,7 +8,6 @@ import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { FINISH, GIVE_BACK, HEARTBEAT } from '../support/store-statements.js';
 import { untilBlocked, withTransaction } from '../support/transactions.js';
-import { needsOwnSession } from '../support/own-session.js';
 import { until } from '../support/until.js';
 
 let executions = 0;
@@ -45,8 +44,6 @@ class OrdersController {
   }
 }
 
-const itAlone = needsOwnSession('a statement that outlives its client: the proxy ends it');
-
 forEachPlatform('The lost reply to a recording', (platform) => {
   let app: ProxiedApp;
 
@@ -78,32 +75,29 @@ forEachPlatform('The lost reply to a recording', (platform) => {
     await expectRecorded('recorded', first);
   });
 
-  itAlone(
-    'does not prevent it either if the first recording still runs when the second one arrives',
-    async () => {
-      // The second recording finds a connection at once: the first waits for its lock a moment only.
-      const runners = [1, 2].map(() => app.app.get(DataSource).createQueryRunner());
-      await Promise.all(runners.map((runner) => runner.connect()));
-      await Promise.all(runners.map((runner) => runner.release()));
-      const finishes = app.proxy.count(FINISH);
-      const first = await withTransaction(app.database, async (tx) => {
-        const held = app.proxy.holdStatement(FINISH);
-        const answer = order('overtaken');
-        await held.reached;
-        await tx.query(`SELECT id FROM idempotency_keys WHERE key = 'overtaken' FOR UPDATE`);
-        held.release();
-        await untilBlocked(app.database, 1);
-        // The server finishes what it has started, for a client that is gone.
-        app.proxy.cutBusy();
-        await until(() => app.proxy.count(FINISH) >= finishes + 2, 'the second recording');
-        await tx.query('COMMIT');
-        return answer;
-      });
+  it('does not prevent it either if the first recording still runs when the second one arrives', async () => {
+    // The second recording finds a connection at once: the first waits for its lock a moment only.
+    const runners = [1, 2].map(() => app.app.get(DataSource).createQueryRunner());
+    await Promise.all(runners.map((runner) => runner.connect()));
+    await Promise.all(runners.map((runner) => runner.release()));
+    const finishes = app.proxy.count(FINISH);
+    const first = await withTransaction(app.database, async (tx) => {
+      const held = app.proxy.holdStatement(FINISH);
+      const answer = order('overtaken');
+      await held.reached;
+      await tx.query(`SELECT id FROM idempotency_keys WHERE key = 'overtaken' FOR UPDATE`);
+      held.release();
+      await untilBlocked(app.database, 1);
+      // The server finishes what it has started, for a client that is gone.
+      app.proxy.cutBusy();
+      await until(() => app.proxy.count(FINISH) >= finishes + 2, 'the second recording');
+      await tx.query('COMMIT');
+      return answer;
+    });
 
-      expect(app.proxy.count(FINISH)).toBeGreaterThanOrEqual(finishes + 2);
-      await expectRecorded('overtaken', first);
-    },
-  );
+    expect(app.proxy.count(FINISH)).toBeGreaterThanOrEqual(finishes + 2);
+    await expectRecorded('overtaken', first);
+  });
 
   it('is not treated as a lost lease by a heartbeat that comes in between', async () => {
     const recorded = app.proxy.holdReply(FINISH);

@@ -43,7 +43,7 @@ forEachPlatform('Locked rows', (platform) => {
     beforeAll(async () => {
       app = await startIdempotentApp(platform, {
         controllers: [OrdersController],
-        idempotency: { storeTimeout: '2s' },
+        idempotency: { storeTimeout: '4s' },
         dataSource: { poolSize: POOL, applicationName: 'orders' },
         logger: false,
       });

@@ -34,7 +34,7 @@ describe('A delivery', () => {
     const app = await startOutboxApp({
       database,
       handlers,
-      idempotency: { storeTimeout: '300ms', outbox: { lease: '300ms' } },
+      idempotency: { storeTimeout: '3s', outbox: { lease: '3s' } },
     });
     const id = await app.add('slow');
     const delivered = app.deliver();
@@ -60,7 +60,7 @@ describe('A delivery', () => {
     const app = await startOutboxApp({
       database,
       handlers,
-      idempotency: { storeTimeout: '300ms', outbox: { lease: '300ms' } },
+      idempotency: { storeTimeout: '3s', outbox: { lease: '3s' } },
     });
     const id = await app.add('slow');
     const delivered = app.deliver();
@@ -81,7 +81,7 @@ describe('A delivery', () => {
     const app = await startOutboxApp({
       database,
       handlers,
-      idempotency: { storeTimeout: '300ms', outbox: { lease: '300ms' } },
+      idempotency: { storeTimeout: '3s', outbox: { lease: '3s' } },
     });
     const id = await app.add('slow');
     const older = app.deliver();

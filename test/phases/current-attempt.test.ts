@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Controller, Injectable, Module, Post } from '@nestjs/common';
 import { expect, it } from '@jest/globals';
 import { AtomicPhase, Idempotent, type CurrentAttempt } from 'nestjs-atomic-idempotency';
-import { shortLease } from '../support/cluster.js';
+import { heartbeat } from '../support/heartbeat.js';
 import { send } from '../support/http.js';
 import { describePhases, note } from '../support/phase-app.js';
 
@@ -99,7 +99,9 @@ describePhases(
         await app.database.query(
           `UPDATE idempotency_keys SET owner = '00000000-0000-4000-8000-00000000000a', attempt = 2 WHERE key = 'lost'`,
         );
-        await once(signal, 'abort');
+        const aborted = once(signal, 'abort');
+        await heartbeat(app.app);
+        await aborted;
         reason = signal.reason;
         stays = phases.current;
         await phases.foreign('charge_created', {
@@ -122,7 +124,9 @@ describePhases(
             await app.database.query(
               `UPDATE idempotency_keys SET owner = '00000000-0000-4000-8000-00000000000a', attempt = 2 WHERE key = 'call'`,
             );
-            await once(signal, 'abort');
+            const aborted = once(signal, 'abort');
+            await heartbeat(app.app);
+            await aborted;
             expect(signal).toBe(phases.current!.signal);
             return 'too late';
           },
@@ -135,5 +139,5 @@ describePhases(
       expect(await app.phases('call')).toMatchObject([{ state: 'intended', result: null }]);
     });
   },
-  { imports: [AuditModule], idempotency: { scope: () => 'tenant', lease: shortLease(300) } },
+  { imports: [AuditModule], idempotency: { scope: () => 'tenant' } },
 );

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { shortLease } from '../support/cluster.js';
 import { keyRow, lapse } from '../support/idempotent-app.js';
+import { runJob } from '../support/jobs.js';
 import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
@@ -41,6 +42,39 @@ forEachPlatform('A database that stays unreachable', (platform) => {
 
     expect((await app.post('ride', 'gone')).text).toBe('all is well');
     expect(await app.notes()).toEqual(['ride', 'receipt']);
+  });
+
+  it('leaves nothing in doubt that was recorded, once the reconciler has looked', async () => {
+    let calls = 0;
+    app.handle('ride', async (phases) => {
+      const charge = phases.foreign('charge_created', {
+        inDoubt: 'stop',
+        call: async () => ++calls,
+        record: async (tx, result) => {
+          await note(tx, 'charge');
+          // The commit arrives, and nothing is heard of it until the lease is over.
+          if (phases.current!.attempt === 1) {
+            void app.proxy.loseReply(/^COMMIT/).then(() => app.proxy.refuse());
+          }
+          return result;
+        },
+      });
+      try {
+        return { charge: await charge };
+      } finally {
+        await app.proxy.accept();
+      }
+    });
+
+    const first = await app.post('ride', 'recorded');
+    expect(first.json()).toMatchObject({ code: 'outcome_unknown', retryable: true });
+    expect(await keyRow(app.database, 'recorded')).toMatchObject({ status: 'unknown' });
+    expect(await app.phases('recorded')).toMatchObject([{ state: 'finished' }]);
+
+    await runJob(app, 'reconciler');
+    expect((await app.post('ride', 'recorded')).json()).toEqual({ charge: 1 });
+    expect(calls).toBe(1);
+    expect(await app.notes()).toEqual(['charge']);
   });
 
   it('gives 503, and a retry resumes at the last recovery point', async () => {

@@ -125,6 +125,36 @@ describePhases(
       expect(retry.json()).toMatchObject({ status: 409, code: 'outcome_unknown' });
     });
 
+    // Its record was committed, and the reply was lost for longer than the attempt could try again.
+    it('is not asked where the call is on record after all, and a retry goes on from there', async () => {
+      const calls = await leaveInDoubt();
+      charges.asked.length = 0;
+      await app.database.query(
+        `UPDATE idempotency_phases SET state = 'finished', result = '{"id":"ch_2"}', finished_at = now()`,
+      );
+      await app.database.query(`UPDATE idempotency_keys SET recovery_point = 'charge_created'`);
+      expect(await runJob(app, 'reconciler')).toBe(1);
+      expect(await keyRow(app.database, key)).toMatchObject({ status: 'failed_retryable' });
+      expect(charges.asked).toEqual([]);
+      expect(await auditOf(app.database, key)).toMatchObject([
+        { action: 'resolve_key', who: 'reconciler', why: expect.stringContaining('on record') },
+      ]);
+
+      expect((await app.post('charge', key)).json()).toEqual({ id: 'ch_2' });
+      expect(calls).toHaveLength(1);
+      expect(await app.notes()).toEqual(['receipt']);
+    });
+
+    it('without any call on record leaves the key to people', async () => {
+      await leaveInDoubt();
+      await app.database.query('DELETE FROM idempotency_phases');
+      await runJob(app, 'reconciler');
+      const [row] = await app.database.query(
+        `SELECT status, reconcile_after = 'infinity' AS "leftToPeople" FROM idempotency_keys`,
+      );
+      expect(row).toEqual({ status: 'unknown', leftToPeople: true });
+    });
+
     it('has its resolution in the audit', async () => {
       const [effectKey] = await leaveInDoubt();
       charges.says = () => ({ outcome: 'not_executed' });

@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
 import type { CheckedHistories } from './checks/histories.js';
 import type { Footprint } from './checks/leaks.js';
+import type { CheckedRemovals } from './checks/retention.js';
 import type { Violation } from './checks/violation.js';
 import type { Journal } from './clients/journal.js';
 import type { Faults } from './faults/faults.js';
@@ -12,6 +13,7 @@ interface Results {
   journal: Journal;
   faults: Faults;
   histories: CheckedHistories;
+  removals: CheckedRemovals;
   violations: readonly Violation[];
   warm: Map<string, Footprint>;
   cold: Map<string, Footprint>;
@@ -23,7 +25,7 @@ const MOST_PRINTED = 5;
 
 /** The figures of a run, as tables for the docs. */
 export function print(results: Results): void {
-  const { seed, journal, faults, histories, violations, warm, cold, begun } = results;
+  const { seed, journal, faults, histories, removals, violations, warm, cold, begun } = results;
   const minutes = ((Date.now() - begun) / 60_000).toFixed(1);
   const lines = [
     `seed ${seed}, ${minutes} minutes, Node ${process.version}, ${cpus().length} cores`,
@@ -36,6 +38,8 @@ export function print(results: Results): void {
         .map(([told, count]) => [`told: ${told}`, count] as const),
       ['histories that are linearizable', histories.linearizable],
       ['histories that are undecided', histories.undecided],
+      ['keys that the reaper removed', removals.byReaper],
+      ['keys that were removed by hand', removals.byHand],
       ...[...cold].map(
         ([name, { heap }]) =>
           [`heap of ${name}, MiB`, `${mebi(warm.get(name)!.heap)} → ${mebi(heap)}`] as const,

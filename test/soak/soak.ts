@@ -3,6 +3,7 @@ import { checkHistories } from './checks/histories.js';
 import { checkConnections, checkMemory, footprints, type Footprint } from './checks/leaks.js';
 import { checkMessages } from './checks/messages.js';
 import { replayAll } from './checks/replays.js';
+import { checkRemovals, forget, isForgettable } from './checks/retention.js';
 import { settle } from './checks/settle.js';
 import type { Violation } from './checks/violation.js';
 import { runErrand } from './clients/client.js';
@@ -36,29 +37,45 @@ export async function soak({ seed, until }: SoakOptions): Promise<boolean> {
   try {
     const random = new Random(seed);
     const journal = new Journal();
-    const faults = new Faults(world);
+    const faults = new Faults(world, () => forgettable(journal));
     const warm = await disturb(world, journal, faults, random, until);
+    const crashes = crashesOf(world);
+    if (crashes.length > 0) {
+      await printViolations(crashes, seed, world, journal, faults);
+      return false;
+    }
     await faults.over();
 
     const violations: Violation[] = await settle(world, journal);
+    violations.push(...(await forget(world, journal)));
     violations.push(...(await replayAll(world, journal)));
     const cold = await footprints(world, journal.requests);
     violations.push(...checkMemory(warm, cold));
     violations.push(...(await checkEffects(world, journal)));
     violations.push(...(await checkMessages(world)));
     violations.push(...(await checkConnections(world)));
-    for (const { name, crashes } of world.processes) {
-      violations.push(...crashes.map((details) => ({ what: `${name} ended by itself`, details })));
-    }
+    violations.push(...crashesOf(world));
     const histories = checkHistories(journal);
-    violations.push(...histories.violations);
+    const removals = await checkRemovals(world, journal);
+    violations.push(...histories.violations, ...removals.violations);
 
-    print({ seed, journal, faults, histories, violations, warm, cold, begun });
+    print({ seed, journal, faults, histories, removals, violations, warm, cold, begun });
     await printViolations(violations, seed, world, journal, faults);
     return violations.length === 0;
   } finally {
     await world.close();
   }
+}
+
+/** The run ends with the first one: without that process, other things would not hold either. */
+function crashesOf({ processes }: World): Violation[] {
+  return processes.flatMap(({ name, crashes }) =>
+    crashes.map((details) => ({ what: `${name} ended by itself`, details })),
+  );
+}
+
+function forgettable(journal: Journal): string[] {
+  return [...journal.keys.values()].filter(isForgettable).map(({ errand }) => errand.key);
 }
 
 /** Clients and faults side by side, until it is time to stop. Returns what was measured on the way. */
@@ -77,8 +94,10 @@ async function disturb(
   let taken = 0;
   let warm: Promise<Map<string, Footprint>> | undefined;
 
+  const isTimeLeft = () => deadline === undefined || Date.now() < deadline;
+
   async function lane() {
-    while (taken < most && (deadline === undefined || Date.now() < deadline)) {
+    while (taken < most && isTimeLeft() && crashesOf(world).length === 0) {
       const number = ++taken;
       for (; due.at <= number; due = plan.next().value) faults.begin(due);
       if (number > warmUp) warm ??= footprints(world, journal.requests);
@@ -91,6 +110,7 @@ async function disturb(
   }, PROGRESS);
   try {
     await Promise.all(Array.from({ length: LANES }, lane));
+    if (crashesOf(world).length > 0) return new Map();
     return await (warm ?? footprints(world, journal.requests));
   } finally {
     clearInterval(progress);

@@ -17,6 +17,13 @@ export const TIMES = {
   /** How long a client waits that does not leave. */
   patience: 15_000,
   /**
+   * How long brief keys are remembered once they are finished. Far longer than their clients
+   * retry, because a request may stand still in a stopped process, and its statement once more.
+   */
+  retention: 20_000,
+  /** For how long the clients of brief keys retry. */
+  briefRetries: 5_000,
+  /**
    * After the faults, something has to end within this time, until everything has. Pauses
    * between attempts, which grow to minutes, do not count: the soak lets them pass in the tables.
    */

@@ -85,7 +85,8 @@ export class ServerProcess {
     const answered = new Promise<Told & { kind: 'answer' }>((resolve) => {
       this.answers.set(id, resolve);
     });
-    this.child.send({ id, command, argument });
+    // One that is gone is reported below, with what it has printed.
+    this.child.send({ id, command, argument }, () => undefined);
     const answer = await this.orExit(`answering "${command}"`, answered);
     if (answer.error !== undefined) throw new Error(answer.error);
     return answer.value as T;

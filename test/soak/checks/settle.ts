@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isFinal, visit } from '../clients/client.js';
+import { isBrief } from '../clients/errand.js';
 import type { Journal, KeyHistory } from '../clients/journal.js';
 import type { Decision } from '../shop/server.js';
 import { TIMES } from '../times.js';
+import { openBriefKeys } from '../world/removals.js';
 import type { World } from '../world/world.js';
+import { Patience } from './patience.js';
 import type { Violation } from './violation.js';
 
 /** So many clients come back at the same time. */
@@ -27,7 +30,7 @@ const PASS_TIME = [
 export async function settle(world: World, journal: Journal): Promise<Violation[]> {
   const violations = await withoutClients(world);
   const patience = new Patience();
-  let open = [...journal.keys.values()];
+  let open = await returningClients(world, journal);
   let waiting = await waitingMessages(world);
   for (let round = 1; patience.lasts(open.length + waiting); round++) {
     await help(world, round);
@@ -39,6 +42,14 @@ export async function settle(world: World, journal: Journal): Promise<Violation[
   violations.push(...open.map(({ errand }) => ({ what: 'a key is stuck', key: errand.key })));
   if (waiting > 0) violations.push({ what: 'messages are stuck', details: { waiting } });
   return violations;
+}
+
+/** A brief key that is finished may be forgotten by now: another request would be another purchase. */
+async function returningClients({ database }: World, journal: Journal): Promise<KeyHistory[]> {
+  const unfinished = await openBriefKeys(database);
+  return [...journal.keys.values()].filter(
+    ({ errand }) => !isBrief(errand) || unfinished.has(errand.key),
+  );
 }
 
 /** Operations that are on record are completed, whether or not their clients return. */
@@ -62,20 +73,6 @@ function unfinishedOperations({ database }: World): Promise<{ key: string; statu
     `SELECT key, status FROM idempotency_keys
      WHERE operation IS NOT NULL AND status NOT IN ('performed', 'completed')`,
   );
-}
-
-/** Ends when nothing has ended for a while: how long all of it takes depends on the machine. */
-class Patience {
-  private fewest = Number.POSITIVE_INFINITY;
-  private until = 0;
-
-  lasts(left: number): boolean {
-    if (left < this.fewest) {
-      this.fewest = left;
-      this.until = performance.now() + TIMES.settling;
-    }
-    return performance.now() < this.until;
-  }
 }
 
 /** Time passes, and in the end a person decides what no job can. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { send, type Received } from '../../support/http.js';
 import { TIMES } from '../times.js';
 import type { ShopProcess } from '../world/shop-process.js';
-import type { Errand } from './errand.js';
+import { isBrief, type Errand } from './errand.js';
 import type { Journal, KeyHistory } from './journal.js';
 
 /** Some clients leave in the middle of a request, after so many milliseconds at most. */
@@ -17,16 +17,21 @@ export async function runErrand(
 ): Promise<void> {
   const { random, duplicates, retries } = errand;
   const history = journal.open(errand);
+  const longest = isBrief(errand) ? TIMES.briefRetries : Number.POSITIVE_INFINITY;
+  const begun = performance.now();
+  const timeLeft = () => longest - (performance.now() - begun);
   const ask = () => {
     const patience = random.chance(0.15) ? random.integer(1, IMPATIENCE) : TIMES.patience;
-    return visit(history, random.pick(servers), journal, patience);
+    return visit(history, random.pick(servers), journal, Math.min(patience, timeLeft()));
   };
   const first = await Promise.all(Array.from({ length: duplicates }, ask));
   let ended = first.some(isFinal);
   for (let retry = 0; retry < retries && !ended; retry++) {
     await delay(random.integer(PAUSE.least, PAUSE.most));
+    if (timeLeft() <= 0) break;
     ended = isFinal(await ask());
   }
+  history.isOver = true;
 }
 
 /** One request of an errand. Undefined: no answer came. */
@@ -42,7 +47,7 @@ export function visit(
       key,
       body: purchase,
       headers: { 'x-customer': purchase.customer },
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(Math.ceil(patience)),
     }),
   );
 }

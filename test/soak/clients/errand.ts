@@ -2,7 +2,7 @@ import type { Random } from '../random.js';
 import { CUSTOMERS } from '../shop/tables.js';
 import type { InDoubt, Purchase } from '../shop/purchases.js';
 
-export const ROUTES = ['now', 'patient', 'resumable', 'background'] as const;
+export const ROUTES = ['now', 'patient', 'resumable', 'background', 'brief'] as const;
 export type Route = (typeof ROUTES)[number];
 
 /** What one client wants, under one key, and how it goes about it. */
@@ -19,15 +19,33 @@ export interface Errand {
 
 /** The routes whose histories can be compared with the model: no worker takes part in them. */
 export function isModelled({ route }: Errand): boolean {
-  return route === 'now' || route === 'patient';
+  return route === 'now' || route === 'patient' || route === 'brief';
+}
+
+/** What the keys begin with that are forgotten during the run. */
+export const BRIEF = 'brief-';
+
+export function isBrief({ route }: Errand): boolean {
+  return route === 'brief';
 }
 
 export function planErrand(number: number, all: Random): Errand {
   const random = all.fork(`errand ${number}`);
   const inDoubt = random.pick<InDoubt>(['repeat', 'repeat', 'reconcile', 'reconcile', 'stop']);
+  const route = random.pick<Route>([
+    'now',
+    'now',
+    'now',
+    'patient',
+    'patient',
+    'resumable',
+    'background',
+    'brief',
+    'brief',
+  ]);
   return {
-    key: `errand-${number}`,
-    route: random.pick(['now', 'now', 'now', 'patient', 'patient', 'resumable', 'background']),
+    key: `${route === 'brief' ? BRIEF : 'errand-'}${number}`,
+    route,
     purchase: {
       customer: random.pick(CUSTOMERS),
       amount: random.integer(1, 9_999),

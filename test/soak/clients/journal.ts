@@ -9,6 +9,14 @@ export interface KeyHistory {
   operations: Operation[];
   /** Answers that no client should ever get. */
   unexpected: string[];
+  /** Its client sends no more requests before the faults are over. */
+  isOver: boolean;
+}
+
+/** What its clients were told in the end, if they were. */
+export function finalAnswer({ operations }: KeyHistory): (Told & { kind: 'final' }) | undefined {
+  for (const { told } of operations) if (told.kind === 'final') return told;
+  return undefined;
 }
 
 /** Everything that clients saw, key by key. One clock orders it: that of this process. */
@@ -19,7 +27,7 @@ export class Journal {
   private clock = 0;
 
   open(errand: Errand): KeyHistory {
-    const history: KeyHistory = { errand, operations: [], unexpected: [] };
+    const history: KeyHistory = { errand, operations: [], unexpected: [], isOver: false };
     this.keys.set(errand.key, history);
     return history;
   }

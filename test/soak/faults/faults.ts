@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StatementPattern } from '../../support/postgres-proxy.js';
 import { TIMES } from '../times.js';
+import { removeByHand } from '../world/removals.js';
 import type { ShopProcess } from '../world/shop-process.js';
 import type { World } from '../world/world.js';
 import type { FaultKind, PlannedFault } from './plan.js';
@@ -19,7 +20,11 @@ export class Faults {
   private readonly running = new Set<Promise<void>>();
   private failure: Error | undefined;
 
-  constructor(private readonly world: World) {}
+  constructor(
+    private readonly world: World,
+    /** The keys that may be removed by hand. */
+    private readonly forgettable: () => string[],
+  ) {}
 
   /** Begins a fault, as soon as its target is through with the one before. */
   begin(fault: PlannedFault): void {
@@ -89,6 +94,11 @@ export class Faults {
         });
       case 'disturb receipts':
         return inTurn(provider, () => provider.control.nextReceipts(...behaviours));
+      case 'remove keys by hand':
+        // Before the reaper does it.
+        return inTurn(database, () =>
+          removeByHand(database, this.forgettable(), measure * TIMES.retention),
+        );
       case 'step a clock':
         return inTurn(this.server(fault), (place) =>
           place.ask('stepClock', Math.round((measure - 0.5) * 2 * FARTHEST_CLOCK)),

@@ -20,6 +20,8 @@ export const FAULT_KINDS = [
   /** SIGTERM, and another version of the handler. */
   'deploy',
   'step a clock',
+  /** A DELETE on the table of keys, as of somebody who cleans up: phases are left behind. */
+  'remove keys by hand',
 ] as const;
 
 export type FaultKind = (typeof FAULT_KINDS)[number];

@@ -36,6 +36,7 @@ const { DATABASE = '', PAYMENTS_URL = '', NAME = '', ROLE = 'server' } = process
         sweeper: { interval: '1s' },
         completer: { interval: '1s' },
         reconciler: { interval: '1s' },
+        reaper: { interval: '2s', batch: 5 },
         outbox: { interval: '500ms', maxInterval: '1s' },
       },
     }),

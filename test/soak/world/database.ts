@@ -6,6 +6,7 @@ import {
 } from '../../../sample-app/database/embedded-postgres.mjs';
 import { idempotencyMigrations } from '../../../migrations/index.js';
 import { CUSTOMERS, TABLES } from '../shop/tables.js';
+import { REMOVALS } from './removals.js';
 
 /** A server of its own, never that of DATABASE_URL, which is not ours to restart. */
 export class Database {
@@ -28,6 +29,7 @@ export class Database {
     await source.initialize();
     await source.runMigrations();
     await source.query(TABLES);
+    await source.query(REMOVALS);
     await source.query('INSERT INTO customers (name) SELECT unnest($1::text[])', [CUSTOMERS]);
     await source.destroy();
     return new Database(server);

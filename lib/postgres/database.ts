@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { Client, ClientBase, Pool } from 'pg';
+import type { Client, ClientBase } from 'pg';
 import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import { publish } from '../telemetry/publish.js';
@@ -14,25 +13,16 @@ import {
   isUnprepared,
 } from './database-errors.js';
 import { databaseWords } from './database-words.js';
+import { Connections, type Lane } from './connections.js';
 import { persist } from './retries.js';
-import { PoolWatch } from './pool-watch.js';
 import type { PreparedStatement } from './prepared-statement.js';
-import { ReservedConnection, type Connection } from './reserved-connection.js';
+import type { Connection } from './reserved-connection.js';
 import type { DriverStatement } from './same-trip.js';
 import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-statements.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
-import { endStatement } from './statement-cancellation.js';
+import { Progress } from './statement-progress.js';
 import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
-import { TimelineFence } from './timeline-fence.js';
-
-/**
- * Where a statement gets its connection. `reserved`: from a connection that the
- * application cannot use, so that a heartbeat does not wait for its work.
- * `urgent`: from there if the pool has none for a moment. A known outcome has to
- * be recorded even while handlers hold every connection.
- */
-export type Lane = 'pool' | 'urgent' | 'reserved';
 
 /** Runs statements. */
 export type Statements = Pick<Database, 'query'>;
@@ -60,18 +50,13 @@ export interface TableColumn {
   type: string;
 }
 
-/** How long a busy pool usually takes to free a connection. */
-const URGENT_PATIENCE = 250;
-
 /** Runs the library's statements, each on its own connection and within a bounded time. */
 export class Database {
   /** How a statement reaches rows of several scopes. */
   readonly scopes: Scopes;
   private readonly scopeSetting: ScopeSetting;
-  private readonly reserved: ReservedConnection;
-  private readonly poolWatch: PoolWatch;
+  private readonly connections: Connections;
   private closed = false;
-  private readonly fence: TimelineFence;
   /** The role sees the rows of the scopes that a statement is for, and no others. */
   private separated = false;
 
@@ -88,9 +73,7 @@ export class Database {
   ) {
     this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
     this.scopeSetting = distributed ? ALL_NODES : ONE_SERVER;
-    this.fence = new TimelineFence(timeout);
-    this.reserved = new ReservedConnection(dataSource, timeout, (pool) => this.fence.watch(pool));
-    this.poolWatch = new PoolWatch(dataSource);
+    this.connections = new Connections(dataSource, timeout);
   }
 
   /**
@@ -158,15 +141,12 @@ export class Database {
   /** Once per application. */
   open(): void {
     this.closed = false;
-    this.poolWatch.install();
-    this.fence.install((this.dataSource.driver as unknown as { master?: Pool }).master);
+    this.connections.open();
   }
 
   async close(): Promise<void> {
     this.closed = true;
-    this.poolWatch.uninstall();
-    this.fence.uninstall();
-    await this.reserved.close();
+    await this.connections.close();
   }
 
   /**
@@ -244,7 +224,7 @@ export class Database {
   ): Promise<Row[]> {
     let connection: Connection | undefined;
     try {
-      connection = await this.connect(lane);
+      connection = await this.connections.connect(lane);
       // The caller gave up while it waited for a connection: a statement sent
       // now would reserve a key that nobody runs.
       if (progress.givenUp) return [];
@@ -279,38 +259,6 @@ export class Database {
       if (cancelled) await cancelled;
       await connection?.release();
     }
-  }
-
-  private connect(lane: Lane): Promise<Connection> {
-    if (lane === 'reserved') return this.reserved.connect();
-    if (lane === 'urgent' && this.poolWatch.isExhausted) return this.connectUrgently();
-    return this.connectToPool();
-  }
-
-  private async connectToPool(): Promise<Connection> {
-    const runner = this.dataSource.createQueryRunner();
-    const asked = performance.now();
-    const client = (await runner.connect()) as ClientBase;
-    this.poolWatch.waited(performance.now() - asked);
-    return { client, runner, release: () => runner.release() };
-  }
-
-  private async connectUrgently(): Promise<Connection> {
-    const pooled = this.connectToPool();
-    const patience = new AbortController();
-    const { signal } = patience;
-    const first = await Promise.race([
-      pooled.finally(() => patience.abort()),
-      pause(URGENT_PATIENCE, undefined, { signal, ref: false }).catch(() => undefined),
-    ]);
-    if (first) return first;
-    if (signal.aborted) return pooled;
-    // Its result is not needed any more.
-    pooled.then(
-      ({ release }) => release(),
-      () => undefined,
-    );
-    return this.reserved.connect();
   }
 
   /**
@@ -427,25 +375,3 @@ const sendPlainly: Send<QueriedRows> = (client, statement) =>
       error ? reject(error) : resolve(result),
     );
   });
-
-/** The progress of a statement, and whether anybody still waits for it. */
-class Progress {
-  givenUp = false;
-  /** Known when the statement is about to be sent. */
-  client: ClientBase | undefined;
-  private cancelled: Promise<void> | undefined;
-  private ended: AbortController | undefined;
-
-  giveUp(): void {
-    this.givenUp = true;
-    if (!this.client) return;
-    this.ended = new AbortController();
-    this.cancelled = endStatement(this.client, this.ended.signal);
-  }
-
-  /** The statement has ended. The returned promise settles when its cancellation has ended too. */
-  over(): Promise<void> | undefined {
-    this.ended?.abort();
-    return this.cancelled;
-  }
-}

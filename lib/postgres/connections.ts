@@ -1,0 +1,76 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ClientBase, Pool } from 'pg';
+import type { DataSource } from 'typeorm';
+import { PoolWatch } from './pool-watch.js';
+import { ReservedConnection, type Connection } from './reserved-connection.js';
+import { TimelineFence } from './timeline-fence.js';
+
+/**
+ * Where a statement gets its connection. `reserved`: from a connection that the
+ * application cannot use, so that a heartbeat does not wait for its work.
+ * `urgent`: from there if the pool has none for a moment. A known outcome has to
+ * be recorded even while handlers hold every connection.
+ */
+export type Lane = 'pool' | 'urgent' | 'reserved';
+
+/** How long a busy pool usually takes to free a connection. */
+const URGENT_PATIENCE = 250;
+
+/** Where the library's statements get their connections. */
+export class Connections {
+  private readonly fence: TimelineFence;
+  private readonly reserved: ReservedConnection;
+  private readonly poolWatch: PoolWatch;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    timeout: number,
+  ) {
+    this.fence = new TimelineFence(timeout);
+    this.reserved = new ReservedConnection(dataSource, timeout, (pool) => this.fence.watch(pool));
+    this.poolWatch = new PoolWatch(dataSource);
+  }
+
+  open(): void {
+    this.poolWatch.install();
+    this.fence.install((this.dataSource.driver as unknown as { master?: Pool }).master);
+  }
+
+  async close(): Promise<void> {
+    this.poolWatch.uninstall();
+    this.fence.uninstall();
+    await this.reserved.close();
+  }
+
+  connect(lane: Lane): Promise<Connection> {
+    if (lane === 'reserved') return this.reserved.connect();
+    if (lane === 'urgent' && this.poolWatch.isExhausted) return this.connectUrgently();
+    return this.connectToPool();
+  }
+
+  private async connectToPool(): Promise<Connection> {
+    const runner = this.dataSource.createQueryRunner();
+    const asked = performance.now();
+    const client = (await runner.connect()) as ClientBase;
+    this.poolWatch.waited(performance.now() - asked);
+    return { client, runner, release: () => runner.release() };
+  }
+
+  private async connectUrgently(): Promise<Connection> {
+    const pooled = this.connectToPool();
+    const patience = new AbortController();
+    const { signal } = patience;
+    const first = await Promise.race([
+      pooled.finally(() => patience.abort()),
+      pause(URGENT_PATIENCE, undefined, { signal, ref: false }).catch(() => undefined),
+    ]);
+    if (first) return first;
+    if (signal.aborted) return pooled;
+    // Its result is not needed any more.
+    pooled.then(
+      ({ release }) => release(),
+      () => undefined,
+    );
+    return this.reserved.connect();
+  }
+}

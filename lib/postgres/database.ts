@@ -368,10 +368,5 @@ interface QueriedRows {
 /** Sends a statement through the driver. @param client a `ClientBase` of pg */
 type Send<Result> = (client: object, statement: DriverStatement) => Promise<Result>;
 
-/** With a callback of our own: the one that pg would make outlives the statement, and what it reaches. */
 const sendPlainly: Send<QueriedRows> = (client, statement) =>
-  new Promise((resolve, reject) => {
-    (client as ClientBase).query(statement, (error: Error | null, result: QueriedRows) =>
-      error ? reject(error) : resolve(result),
-    );
-  });
+  (client as ClientBase).query(statement);

@@ -13,6 +13,7 @@ const ELSEWHERE = ['client', 'cli', 'testing'];
 const AT_BOOT = [
   'copies.ts: Error.prepareStackTrace',
   'openapi/claims.ts: config.getVersioning',
+  'postgres/timeline-fence.ts: options.verify',
   'postgres/timeline-fence.ts: this.undo',
 ];
 

@@ -1,17 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClientBase, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
+import type { Lane } from './lane.js';
 import { PoolWatch } from './pool-watch.js';
 import { ReservedConnection, type Connection } from './reserved-connection.js';
 import { TimelineFence } from './timeline-fence.js';
-
-/**
- * Where a statement gets its connection. `reserved`: from a connection that the
- * application cannot use, so that a heartbeat does not wait for its work.
- * `urgent`: from there if the pool has none for a moment. A known outcome has to
- * be recorded even while handlers hold every connection.
- */
-export type Lane = 'pool' | 'urgent' | 'reserved';
 
 /** How long a busy pool usually takes to free a connection. */
 const URGENT_PATIENCE = 250;

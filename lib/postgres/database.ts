@@ -13,7 +13,8 @@ import {
   isUnprepared,
 } from './database-errors.js';
 import { databaseWords } from './database-words.js';
-import { Connections, type Lane } from './connections.js';
+import { Connections } from './connections.js';
+import type { Lane } from './lane.js';
 import { persist } from './retries.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import type { Connection } from './reserved-connection.js';

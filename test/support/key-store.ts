@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { PLAIN } from '../../lib/encryption/plain-cipher.js';
-import type { Lane } from '../../lib/postgres/connections.js';
 import { Database } from '../../lib/postgres/database.js';
+import type { Lane } from '../../lib/postgres/lane.js';
 import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
 import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';

@@ -16,8 +16,11 @@ export type Disturbance = (typeof DISTURBANCES)[number];
 /** Rocket Rides in this process, with connections that a test disturbs at a statement of its choice. */
 export interface DisturbedRides {
   url: string;
-  /** The statements that are sent while `work` runs, by round trips. */
-  statementsOf(work: () => Promise<unknown>): Promise<string[]>;
+  /**
+   * The statements that are sent while `work` runs, by round trips: of three runs the one with the
+   * fewest, because a job may be at work during another.
+   */
+  statementsOf(work: (run: number) => Promise<unknown>): Promise<string[]>;
   /** Disturbs the statements of the coming nth round trip, from 1. */
   disturb(disturbance: Disturbance, number: number): { happened: () => boolean };
   close(): Promise<void>;
@@ -37,9 +40,14 @@ export async function startDisturbedRides(
   return {
     url: rides.url,
     async statementsOf(work) {
-      const before = proxy.trips.length;
-      await work();
-      return proxy.trips.slice(before).map((trip) => trip.map(({ sql }) => sql).join(';\n'));
+      const seen: string[][] = [];
+      for (let run = 0; run < 3; run++) {
+        const before = proxy.trips.length;
+        await work(run);
+        const trips = proxy.trips.slice(before);
+        seen.push(trips.map((trip) => trip.map(({ sql }) => sql).join(';\n')));
+      }
+      return seen.toSorted((a, b) => a.length - b.length)[0]!;
     },
     disturb(disturbance, number) {
       if (disturbance === 'ends before the statement') return faults.terminate(number, 'before');

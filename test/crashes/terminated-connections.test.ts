@@ -22,8 +22,8 @@ forEachPlatform('Terminated connections', (platform) => {
     /** What an undisturbed request sends, from its reservation to its recording. */
     let statements: string[];
     beforeAll(async () => {
-      statements = await rides.statementsOf(() =>
-        requestRide(rides, `${platform.name}-undisturbed`),
+      statements = await rides.statementsOf((run) =>
+        requestRide(rides, `${platform.name}-undisturbed-${run}`),
       );
     });
 
@@ -77,7 +77,10 @@ forEachPlatform('Terminated connections', (platform) => {
     beforeAll(async () => {
       const ride = await requestRide(rides, `${platform.name}-tipped`);
       path = `/rides/${ride.json().id}/tips`;
-      statements = await rides.statementsOf(() => tip(`${platform.name}-tip`, amount));
+      statements = await rides.statementsOf((run) => {
+        amount += 1;
+        return tip(`${platform.name}-tip-${run}`, amount);
+      });
     });
 
     it.each(DISTURBANCES)('is made once if the connection %s, at any statement', async (fault) => {

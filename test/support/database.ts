@@ -61,9 +61,12 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   };
 }
 
-/** There are several only if the tests run on a Citus cluster: see citus-nodes.mjs. */
+/**
+ * There are several only if the tests run on a Citus cluster: see citus-nodes.mjs. The coordinator
+ * comes first: it connects to the workers for as long as it has the database.
+ */
 async function onServers(statement: string): Promise<void> {
-  await Promise.all(SERVERS.map((server) => run(server, statement)));
+  for (const server of SERVERS) await run(server, statement);
 }
 
 function databaseUrl(name: string, server: string): string {

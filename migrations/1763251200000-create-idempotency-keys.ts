@@ -60,8 +60,8 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
     //
     // fillfactor: a key is updated once for its end, and once per phase and
     // heartbeat. Room on the page keeps those updates heap-only, so that they
-    // do not touch the indexes. Half of it, because the answer of a small
-    // endpoint makes a row about twice as large.
+    // do not touch the indexes. A small answer makes a row larger, so that half of
+    // the page would be too little for one update in eight.
     await queryRunner.query(`
       CREATE TABLE ${keys} (
         -- identity
@@ -130,7 +130,7 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         CONSTRAINT "ck_idempotency_keys_status" CHECK (
           status = ANY ('{pending,in_progress,performed,completed,failed_retryable,unknown,expired}')
         )
-      ) WITH (fillfactor = 50)
+      ) WITH (fillfactor = 40)
     `);
     // Serves the reaper. Set by the reservation and left alone by the end of a
     // first attempt, so that end stays a heap-only update; the index adds about

@@ -2,9 +2,6 @@ import { senderOf, type StatementSender } from '../postgres/statement-sender.js'
 import type { PhaseEntry, PhaseStore, RecordedEntry } from './phase-store.js';
 import { throwWithoutValues } from './without-values.js';
 
-/** A request has one phase at a time, so there are fewer concurrent calls than for keys. */
-const CONCURRENCY = 1;
-
 /** The approximate size of an entry without its request or result. */
 const OVERHEAD = 300;
 
@@ -23,7 +20,7 @@ export class PhaseBatches {
     this.entries = senderOf(
       batching,
       (entries) => phases.record(entries).catch(throwWithoutValues),
-      { name: 'phases', wait, weigh, concurrency: CONCURRENCY },
+      { name: 'phases', wait, weigh },
     );
   }
 

@@ -22,10 +22,10 @@ export interface BatcherOptions<In> {
   wait?: number;
   weigh: (item: In) => number;
   /**
-   * How many statements may be sent at once while none is late. With two, the
-   * database runs one while the results of the other are processed. @default 2
+   * The longest that an item waits for running statements of many items, to share the
+   * next one with others, in milliseconds. @default 3
    */
-  concurrency?: number;
+  gather?: number;
 }
 
 /** About what one statement can hold before it becomes noticeably slower. */
@@ -35,9 +35,19 @@ const BYTES = 256 * 1024;
 /** A few seconds of a busy process; a later item would time out anyway. */
 const QUEUE = 5_000;
 
+/**
+ * Running statements with fewer items in all are no reason to wait for: a busy
+ * process has more of them, and sends fewer and larger statements by waiting.
+ */
+const FEW = 8;
+
+/** A statement that takes longer waits more than it works: a second one may as well run beside it. */
+const GATHER = 3;
+
 /** A statement that takes longer waits for a lock or a slow disk: others do not wait for it. */
 const PATIENCE = 100;
 
+/** How many statements may run at once while none is late. */
 const CONCURRENCY = 2;
 
 /** The maximum number of connections for one kind of statement. */
@@ -51,6 +61,7 @@ export class Failed {
 interface PendingCall<In, Out> {
   item: In;
   alone: boolean;
+  weight: number;
   since: number;
   resolve: (out: Out) => void;
   reject: (error: unknown) => void;
@@ -58,15 +69,21 @@ interface PendingCall<In, Out> {
 
 /**
  * Sends concurrent calls as one multi-row statement: calls of the same turn of
- * the event loop, and calls that come while statements are running. Without a
- * running statement, a call is sent at the end of its turn, so an idle process
- * adds no waiting.
+ * the event loop, and calls that come while statements are running. A call waits
+ * for a running statement only if that one has many items, for a short time, and
+ * not once a full statement waits. So an idle process adds no waiting, and a busy
+ * one sends half as many statements.
  */
 export class Batcher<In, Out> {
   private waiting: PendingCall<In, Out>[] = [];
+  private waitingWeight = 0;
   private running = 0;
+  /** The items of statements that were sent a moment ago and are still running. */
+  private recent = 0;
   /** Late statements, which others do not wait for. */
   private late = 0;
+  private readonly size: number;
+  private readonly bytes: number;
   private watching = false;
   private scheduled = false;
 
@@ -74,7 +91,10 @@ export class Batcher<In, Out> {
   constructor(
     private readonly send: (items: In[]) => Promise<(Out | Failed)[]>,
     private readonly options: BatcherOptions<In>,
-  ) {}
+  ) {
+    this.size = options.size ?? SIZE;
+    this.bytes = options.bytes ?? BYTES;
+  }
 
   /** @param alone sent by itself */
   call(item: In, alone = false): Promise<Out> {
@@ -84,7 +104,9 @@ export class Batcher<In, Out> {
         reject(new StoreUnavailableError('Too many requests wait for the database.'));
         return;
       }
-      this.waiting.push({ item, alone, since: performance.now(), resolve, reject });
+      const weight = alone ? this.bytes : this.options.weigh(item);
+      this.waiting.push({ item, alone, weight, since: performance.now(), resolve, reject });
+      this.waitingWeight += weight;
       this.sendSoon();
       this.watch();
     });
@@ -103,7 +125,7 @@ export class Batcher<In, Out> {
       this.watching = false;
       const now = performance.now();
       const patient = this.waiting.findIndex(({ since }) => now - since < wait);
-      const expired = this.waiting.splice(0, patient < 0 ? this.waiting.length : patient);
+      const expired = this.take(patient < 0 ? this.waiting.length : patient);
       for (const { reject } of expired) {
         publish('store_unavailable', () => ({ code: 'queue_timeout' }));
         reject(new StoreUnavailableError(`No statement could be sent within ${wait} ms.`));
@@ -130,41 +152,66 @@ export class Batcher<In, Out> {
 
   private maySend(): boolean {
     const { waiting, running, late } = this;
-    const most = this.options.concurrency ?? CONCURRENCY;
-    return waiting.length > 0 && running - late < most && running < MOST_CONCURRENT;
+    if (waiting.length === 0 || running - late >= CONCURRENCY || running >= MOST_CONCURRENT) {
+      return false;
+    }
+    return this.recent < FEW || waiting.length >= this.size || this.waitingWeight >= this.bytes;
   }
 
   /** As many items as one statement may hold, in the order of the calls. */
   private nextBatch(): PendingCall<In, Out>[] {
-    const { size = SIZE, bytes = BYTES, weigh } = this.options;
-    let weight = 0;
+    let total = 0;
     let count = 0;
-    for (const { item, alone } of this.waiting) {
-      weight += weigh(item);
-      if (count === size || (count > 0 && (alone || weight > bytes))) break;
+    for (const { alone, weight } of this.waiting) {
+      total += weight;
+      if (count === this.size || (count > 0 && (alone || total > this.bytes))) break;
       count += 1;
       if (alone) break;
     }
-    return this.waiting.splice(0, count);
+    return this.take(count);
+  }
+
+  private take(count: number): PendingCall<In, Out>[] {
+    const taken = this.waiting.splice(0, count);
+    for (const { weight } of taken) this.waitingWeight -= weight;
+    return taken;
   }
 
   private async run(calls: PendingCall<In, Out>[]): Promise<void> {
-    this.running += 1;
     publish('batch_sent', () => ({ statements: this.options.name, size: calls.length }));
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      this.late += 1;
-      this.sendBatches();
-    }, PATIENCE);
+    const ended = this.follow(calls.length);
     try {
       await this.execute(calls);
     } finally {
+      ended();
+    }
+  }
+
+  /** Counts a statement as long as it runs. What it keeps from being sent becomes less with time. */
+  private follow(items: number): () => void {
+    let isRecent = true;
+    let isLate = false;
+    const becomeLate = () => {
+      isLate = true;
+      this.late += 1;
+      this.sendBatches();
+    };
+    const beRecentNoMore = () => {
+      isRecent = false;
+      this.recent -= items;
+      timer = setTimeout(becomeLate, PATIENCE - GATHER);
+      this.sendBatches();
+    };
+    let timer = setTimeout(beRecentNoMore, this.options.gather ?? GATHER);
+    this.running += 1;
+    this.recent += items;
+    return () => {
       clearTimeout(timer);
       this.running -= 1;
+      if (isRecent) this.recent -= items;
       if (isLate) this.late -= 1;
       this.sendSoon();
-    }
+    };
   }
 
   private async execute(calls: PendingCall<In, Out>[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { StoreUnavailableError } from '../../lib/postgres/store-unavailable.error.js';
 import { Batcher, type BatcherOptions } from '../../lib/postgres/batcher.js';
@@ -7,7 +8,7 @@ const options: BatcherOptions<string> = {
   name: 'tests',
   size: 3,
   bytes: 100,
-  queue: 10,
+  queue: 20,
   weigh: (item) => item.length,
 };
 
@@ -49,7 +50,7 @@ describe('The batcher', () => {
   });
 
   it('batches the calls that arrive while a statement is under way', async () => {
-    const { batcher, statements, sent } = slowStore({ concurrency: 1 });
+    const { batcher, statements, sent } = slowStore();
     const first = batcher.call('a');
     await sent.arrived(1);
     const answers = [first, ...['b', 'c', 'd', 'e'].map((item) => batcher.call(item))];
@@ -60,6 +61,49 @@ describe('The batcher', () => {
     statements[2]!.answer();
     expect(await Promise.all(answers)).toEqual(['A', 'B', 'C', 'D', 'E']);
     expect(statements.map(({ items }) => items)).toEqual([['a'], ['b', 'c', 'd'], ['e']]);
+  });
+
+  const many = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+
+  it('waits for a statement of many items, so that the next calls share one', async () => {
+    const { batcher, statements, sent } = slowStore({ size: 20, gather: 60_000 });
+    const answers = many.map((item) => batcher.call(item));
+    await sent.arrived(1);
+    answers.push(batcher.call('x'));
+    await setImmediate();
+    answers.push(batcher.call('y'));
+    await setImmediate();
+    expect(statements).toHaveLength(1);
+    statements[0]!.answer();
+    await sent.arrived(2);
+    statements[1]!.answer();
+    await Promise.all(answers);
+    expect(statements.map(({ items }) => items)).toEqual([many, ['x', 'y']]);
+  });
+
+  it('does not wait for it for long', async () => {
+    const { batcher, statements, sent } = slowStore({ size: 20 });
+    const answers = many.map((item) => batcher.call(item));
+    await sent.arrived(1);
+    answers.push(batcher.call('x'));
+    await sent.arrived(2);
+    expect(statements[1]!.items).toEqual(['x']);
+    for (const { answer } of statements) answer();
+    await Promise.all(answers);
+  });
+
+  it.each([
+    ['items', { size: many.length }],
+    ['bytes', { size: 20, bytes: many.length }],
+  ])('does not wait for it once another statement is full by its %s', async (_, limits) => {
+    const { batcher, statements, sent } = slowStore({ ...limits, gather: 60_000 });
+    const answers = many.map((item) => batcher.call(item));
+    await sent.arrived(1);
+    answers.push(...many.map((item) => batcher.call(item)));
+    await sent.arrived(2);
+    for (const { answer } of statements) answer();
+    await Promise.all(answers);
+    expect(statements.map(({ items }) => items)).toEqual([many, many]);
   });
 
   it('sends a large item unbatched, so that small ones do not wait for it', async () => {
@@ -174,7 +218,7 @@ describe('The batcher', () => {
   });
 
   it('includes callers that were just answered in the next batch', async () => {
-    const { batcher, statements, sent } = slowStore({ concurrency: 1 });
+    const { batcher, statements, sent } = slowStore();
     const twice = batcher.call('once').then(() => batcher.call('again'));
     await sent.arrived(1);
     const other = batcher.call('other');
@@ -186,7 +230,7 @@ describe('The batcher', () => {
   });
 
   it('sends an item unbatched if it asks for that', async () => {
-    const { batcher, statements, sent } = slowStore({ concurrency: 1 });
+    const { batcher, statements, sent } = slowStore();
     const answers = [
       batcher.call('a'),
       batcher.call('alone', true),

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ConnectedClient, type Client } from './client.js';
+import type { Members } from './overlay.js';
 import { headersOfAnotherAnswer, resetHeaders, type Headers } from './response-headers.js';
 import { silence } from './silence.js';
 
@@ -23,19 +24,19 @@ const HEADERS: Headers = {
  * send afterwards is ignored.
  *
  * @param surroundings headers that others have set: CORS, a request id
- * @param senders the methods that the framework adds to the response for sending
+ * @param silent what ignores everything else that is sent
  */
 export function startEventStream(
   raw: ServerResponse,
   surroundings: Headers,
-  senders: readonly string[],
+  silent: Members,
 ): EventStream {
   const client = new ConnectedClient(raw);
   const { write, end } = raw;
   raw.statusCode = 200;
   resetHeaders(raw, headersOfAnotherAnswer(surroundings, HEADERS));
   raw.flushHeaders();
-  silence(raw, senders);
+  silence(raw, silent);
   return {
     client,
     write: (text) => {

@@ -5,7 +5,7 @@ import { startEventStream, type EventStream } from './event-stream.js';
 import { BROKEN_OFF_AFTER_MS, HeldResponse } from './held-response.js';
 import type { HoldOptions, HttpPlatform } from './http-platform.js';
 import { copyHeaders } from './response-headers.js';
-import { silence } from './silence.js';
+import { silence, silent } from './silence.js';
 import { writeAnswer } from './write-answer.js';
 
 /** The part of an Express request that is used here. */
@@ -16,8 +16,8 @@ interface ExpressRequest {
   res?: ServerResponse;
 }
 
-/** The sending methods that Express adds to a response. */
-const SENDERS = [
+/** With the sending methods that Express adds to a response. */
+const SILENT = silent([
   'send',
   'json',
   'jsonp',
@@ -26,7 +26,7 @@ const SENDERS = [
   'sendStatus',
   'sendFile',
   'download',
-];
+]);
 
 /**
  * An Express response is a Node response with more methods, all of which call the
@@ -47,7 +47,7 @@ export class ExpressPlatform implements HttpPlatform {
   send(response: unknown, answer: Answer): void {
     const raw = response as ServerResponse;
     writeAnswer(raw, answer, copyHeaders(raw.getHeaders()));
-    silence(raw, SENDERS);
+    silence(raw, SILENT);
   }
 
   setHeader(response: unknown, name: string, value: string): void {
@@ -63,7 +63,7 @@ export class ExpressPlatform implements HttpPlatform {
 
   streamEvents(response: unknown): EventStream {
     const raw = response as ServerResponse;
-    return startEventStream(raw, copyHeaders(raw.getHeaders()), SENDERS);
+    return startEventStream(raw, copyHeaders(raw.getHeaders()), SILENT);
   }
 
   hold(_request: unknown, response: unknown, options: HoldOptions): void {

@@ -7,10 +7,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from './fastify-sh
 import { BROKEN_OFF_AFTER_MS } from './held-response.js';
 import type { HoldOptions, HttpPlatform } from './http-platform.js';
 import { copyHeaders } from './response-headers.js';
+import { silent } from './silence.js';
 
 const holdOf = Symbol('idempotency:hold');
 const replayOf = Symbol('idempotency:replay');
 const announcedOf = Symbol('idempotency:announced');
+
+/** Of the Node response behind a reply. */
+const SILENT = silent([]);
 
 /** A request, with the object that handles its answer. */
 interface MarkedRequest extends FastifyRequest {
@@ -77,7 +81,7 @@ export class FastifyPlatform implements HttpPlatform {
     const surroundings = copyHeaders(reply.getHeaders());
     reply.hijack();
     silenceReply(reply);
-    return startEventStream(reply.raw, surroundings, []);
+    return startEventStream(reply.raw, surroundings, SILENT);
   }
 
   hold(request: unknown, response: unknown, options: HoldOptions): void {

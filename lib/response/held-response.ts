@@ -77,12 +77,12 @@ export class HeldResponse implements Interceptor {
    * it while it is held.
    */
   get headersSent(): boolean {
-    if (this.hasLeft()) return ownView(this.raw, 'headersSent');
+    if (this.hasLeft()) return ownView(this.raw, this.original, 'headersSent');
     return this.written.head !== undefined || this.phase === 'claimed';
   }
 
   get writableEnded(): boolean {
-    if (this.hasLeft()) return ownView(this.raw, 'writableEnded');
+    if (this.hasLeft()) return ownView(this.raw, this.original, 'writableEnded');
     return this.written.complete || this.phase === 'claimed';
   }
 

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { overlay, type Members } from './overlay.js';
 
 /** The calls by which an application sends, with their arguments. */
 export interface Interceptor {
@@ -12,6 +13,8 @@ export interface Interceptor {
 
 /** The methods as they were before, to be called on the response. */
 export interface OriginalMethods {
+  /** Of the response before; it still knows what has been sent. */
+  readonly prototype: object;
   writeHead(...args: unknown[]): unknown;
   flushHeaders(): void;
   write(...args: unknown[]): boolean;
@@ -20,21 +23,6 @@ export interface OriginalMethods {
 
 const interceptorOf = Symbol('interceptor');
 type Intercepted = ServerResponse & { [interceptorOf]: Interceptor };
-
-// All of these are created once: with its own functions each response would have its own shape, and
-// every access to it would become slow.
-const headersSent: PropertyDescriptor & ThisType<Intercepted> = {
-  configurable: true,
-  get() {
-    return this[interceptorOf].headersSent;
-  },
-};
-const writableEnded: PropertyDescriptor & ThisType<Intercepted> = {
-  configurable: true,
-  get() {
-    return this[interceptorOf].writableEnded;
-  },
-};
 
 const methods: ThisType<Intercepted> = {
   writeHead(...args: unknown[]) {
@@ -51,20 +39,38 @@ const methods: ThisType<Intercepted> = {
   },
 };
 
+const headersSent: PropertyDescriptor & ThisType<Intercepted> = {
+  configurable: true,
+  get() {
+    return this[interceptorOf].headersSent;
+  },
+};
+const writableEnded: PropertyDescriptor & ThisType<Intercepted> = {
+  configurable: true,
+  get() {
+    return this[interceptorOf].writableEnded;
+  },
+};
+
+const members: Members = { methods, getters: { headersSent, writableEnded } };
+
 /**
  * Puts an interceptor between the application and a Node response. It stays for
  * the life of the response, because others may have wrapped these methods again.
  */
 export function interceptResponse(raw: ServerResponse, interceptor: Interceptor): OriginalMethods {
   const { writeHead, flushHeaders, write, end } = raw;
+  const prototype = Object.getPrototypeOf(raw) as object;
   (raw as Intercepted)[interceptorOf] = interceptor;
-  Object.assign(raw, methods);
-  Object.defineProperty(raw, 'headersSent', headersSent);
-  Object.defineProperty(raw, 'writableEnded', writableEnded);
-  return { writeHead, flushHeaders, write, end } as unknown as OriginalMethods;
+  overlay(raw, members);
+  return { writeHead, flushHeaders, write, end, prototype } as unknown as OriginalMethods;
 }
 
 /** The property as the response itself has it, behind the interceptor. */
-export function ownView(raw: ServerResponse, name: 'headersSent' | 'writableEnded'): boolean {
-  return Boolean(Reflect.get(Object.getPrototypeOf(raw) as object, name, raw));
+export function ownView(
+  raw: ServerResponse,
+  { prototype }: OriginalMethods,
+  name: 'headersSent' | 'writableEnded',
+): boolean {
+  return Boolean(Reflect.get(prototype, name, raw));
 }

@@ -1,29 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import { overlay, type Members } from './overlay.js';
 
 /**
- * After the answer: ignores what Nest, outer interceptors or filters send.
- * Otherwise they would throw ERR_HTTP_HEADERS_SENT, and every replay would log an
- * error.
+ * Session middleware may write the head, with its cookie, only after it has asked its store.
+ * Until then these methods have to work.
  */
-export function silence(raw: ServerResponse, senders: readonly string[]): void {
-  const ignore = () => raw;
-  const silenced: Record<string, unknown> = {
-    write: () => true,
-    end: ignore,
-    flushHeaders: ignore,
-  };
-  for (const name of senders) silenced[name] = ignore;
-
-  // Session middleware may write the head, with its cookie, only after it has asked its store.
-  // Until then these methods have to work.
-  for (const name of HEAD_METHODS) {
-    const method = raw[name] as (...args: unknown[]) => unknown;
-    const once = (...args: unknown[]) => (raw.headersSent ? raw : method.apply(raw, args));
-    silenced[name] = once;
-  }
-  Object.assign(raw, silenced);
-}
-
 const HEAD_METHODS = [
   'writeHead',
   'setHeader',
@@ -31,3 +12,40 @@ const HEAD_METHODS = [
   'appendHeader',
   'removeHeader',
 ] as const satisfies (keyof ServerResponse)[];
+
+type Method = (this: Silenced, ...args: unknown[]) => unknown;
+
+/** The methods of the head as they were before. */
+const headOf = Symbol('head');
+type Silenced = ServerResponse & { [headOf]: Record<string, Method> };
+
+const ignore: Method = function () {
+  return this;
+};
+
+function headMethod(name: string): Method {
+  return function (...args) {
+    return this.headersSent ? this : this[headOf][name]!.apply(this, args);
+  };
+}
+
+/**
+ * The members of a response that has been answered: they ignore what Nest, outer
+ * interceptors or filters send. Otherwise those would throw ERR_HTTP_HEADERS_SENT,
+ * and every replay would log an error.
+ *
+ * @param senders the methods that the framework adds to the response for sending
+ */
+export function silent(senders: readonly string[]): Members {
+  const ignored = ['end', 'flushHeaders', ...senders].map((name) => [name, ignore]);
+  const ofHead = HEAD_METHODS.map((name) => [name, headMethod(name)]);
+  return { methods: { write: () => true, ...Object.fromEntries([...ignored, ...ofHead]) } };
+}
+
+/** After the answer. */
+export function silence(raw: ServerResponse, members: Members): void {
+  const { writeHead, setHeader, setHeaders, appendHeader, removeHeader } = raw;
+  const head = { writeHead, setHeader, setHeaders, appendHeader, removeHeader };
+  (raw as Silenced)[headOf] = head as unknown as Record<string, Method>;
+  overlay(raw, members);
+}

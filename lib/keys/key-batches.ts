@@ -20,6 +20,13 @@ export type Reserved = Exclude<ReserveResult, { kind: 'unread' }>;
 type Result = Reserved | RecordedOutcome | undefined;
 
 /**
+ * A larger answer is sent by itself, in bytes. As a plain parameter it travels as
+ * it is; in an array it would be text of twice its size, which both sides have to
+ * convert.
+ */
+const LARGE = 16 * 1024;
+
+/**
  * The two statements that every request needs, batched over the requests of this
  * process: reservations and outcomes of different requests share a statement.
  */
@@ -58,7 +65,7 @@ export class KeyBatches implements Reserver {
    * @param alone sent by itself
    */
   finish(outcome: KeyOutcome, alone = false): Promise<RecordedOutcome | undefined> {
-    return this.calls.call({ kind: 'finish', outcome }, alone) as Promise<
+    return this.calls.call({ kind: 'finish', outcome }, alone || isLarge(outcome)) as Promise<
       RecordedOutcome | undefined
     >;
   }
@@ -106,6 +113,10 @@ export class KeyBatches implements Reserver {
     if (wanted.length > 0) return this.keys.reserveAndFinish(wanted, outcomes);
     return { reserved: [], recorded: await this.keys.finish(outcomes) };
   }
+}
+
+function isLarge({ responseBody }: KeyOutcome): boolean {
+  return responseBody !== null && responseBody.length > LARGE;
 }
 
 function weigh(call: Call): number {

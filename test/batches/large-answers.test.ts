@@ -1,0 +1,60 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { KeyBatches } from '../../lib/keys/key-batches.js';
+import type { KeyOutcome, Reservation } from '../../lib/keys/key-store.js';
+import { reservationOf } from '../support/key-store.js';
+import { FINISH } from '../support/store-statements.js';
+import { useKeyStore } from '../support/use-key-store.js';
+
+const { keys } = useKeyStore();
+
+function outcomeOf({ scope, endpoint, key, owner }: Reservation, responseBody: Buffer): KeyOutcome {
+  return {
+    scope,
+    endpoint,
+    key,
+    owner,
+    status: 'completed',
+    responseStatus: 201,
+    responseHeaders: {},
+    responseBody,
+    responseVersion: 1,
+    errorCode: null,
+    retention: 86_400_000,
+    resumeIn: null,
+  };
+}
+
+const small = Buffer.from('small');
+const large = [randomBytes(20_000), randomBytes(300_000)];
+
+/** The bodies of each statement that recorded answers. */
+const recordedTogether = () =>
+  keys.sent
+    .filter(({ sql }) => FINISH.test(sql))
+    .map(({ parameters }) => {
+      const value = parameters[7] as Buffer | Buffer[];
+      return Array.isArray(value) ? value : [value];
+    });
+
+describe('Large answers', () => {
+  it('travel alone, as their bytes, and small ones together', async () => {
+    const batches = new KeyBatches(keys.store, 10_000);
+    const bodies = [small, large[0]!, small, large[1]!, small, small];
+    const reservations = bodies.map(() => reservationOf(randomUUID()));
+    await Promise.all(reservations.map((wanted) => batches.reserve(wanted)));
+    keys.sent.length = 0;
+
+    const outcomes = reservations.map((wanted, index) => outcomeOf(wanted, bodies[index]!));
+    const recorded = await Promise.all(outcomes.map((outcome) => batches.finish(outcome)));
+
+    expect(recorded.every((row) => row !== undefined)).toBe(true);
+    const statements = recordedTogether();
+    expect(statements.filter((of) => of.some((body) => large.includes(body)))).toEqual(
+      large.map((body) => [body]),
+    );
+    expect(statements).toContainEqual([small, small]);
+    const found = await keys.store.lookUp(reservations);
+    expect(found.map((row) => row.kind === 'found' && row.key.answer?.body)).toEqual(bodies);
+  });
+});

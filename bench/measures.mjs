@@ -43,6 +43,12 @@ const compared = [
     contender: 'trips',
     ...busy,
   },
+  {
+    id: 'rows',
+    label: 'an interceptor that inserts and updates a row and looks at none',
+    contender: 'rows',
+    ...busy,
+  },
   { id: 'ours.replay', label: 'ours, replay', contender: 'ours', ...replay },
   { id: 'redis.replay', label: `${peer} with Redis, replay`, contender: 'redisPeer', ...replay },
 ];
@@ -73,6 +79,11 @@ const shown = [
 const crowds = [
   { id: 'bare.crowded', label: 'bare Nest route', contender: 'bare' },
   { id: 'ours.crowded', label: 'ours, fresh', contender: 'ours' },
+  {
+    id: 'rows.crowded',
+    label: 'an interceptor that inserts and updates a row and looks at none',
+    contender: 'rows',
+  },
   { id: 'redis.crowded', label: `${peer} with Redis, fresh`, contender: 'redisPeer' },
 ].map(
   (kind) => /** @type {Kind} */ ({ ...kind, ...crowded, label: `${kind.label}, 128 connections` }),

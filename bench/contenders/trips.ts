@@ -20,39 +20,23 @@ import { DataSource } from 'typeorm';
 import { dataSource } from './data-source.js';
 import { accept, type Payment } from './payment.js';
 import { serve } from './serve.js';
+import { SharedTrips } from './shared-trips.js';
 import { countTraffic } from './traffic.js';
 
 @Injectable()
 class TwoTrips implements NestInterceptor {
-  private waiting: (() => void)[] = [];
-  private leaving = false;
+  private readonly trips = new SharedTrips(() => this.database.query('SELECT 1'));
 
   constructor(private readonly database: DataSource) {}
 
   async intercept(_context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
-    await this.trip();
+    await this.trips.go(undefined);
     return next.handle().pipe(
       mergeMap(async (answer: unknown) => {
-        await this.trip();
+        await this.trips.go(undefined);
         return answer;
       }),
     );
-  }
-
-  private trip(): Promise<void> {
-    return new Promise((resolve) => {
-      this.waiting.push(resolve);
-      if (!this.leaving) setImmediate(() => void this.go());
-      this.leaving = true;
-    });
-  }
-
-  private async go(): Promise<void> {
-    const together = this.waiting.splice(0);
-    await this.database.query('SELECT 1');
-    for (const resolve of together) resolve();
-    this.leaving = this.waiting.length > 0;
-    if (this.leaving) setImmediate(() => void this.go());
   }
 }
 

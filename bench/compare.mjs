@@ -10,9 +10,9 @@ import { checkTargets } from './targets.mjs';
 const QUICK = { duration: 700, warmUp: 400, rounds: 3, until: 40_000 };
 const TIMES = {
   quick: QUICK,
-  network: { duration: 400, warmUp: 800, rounds: 13, until: 90_000 },
+  network: { duration: 400, warmUp: 800, lead: 300, rounds: 13, until: 90_000 },
   /** The open loop comes afterwards. */
-  full: { duration: 400, warmUp: 800, rounds: 13, until: 350_000 },
+  full: { duration: 400, warmUp: 800, lead: 300, rounds: 13, until: 400_000 },
 };
 
 /**

@@ -9,6 +9,8 @@ import { takeSample } from './sample.mjs';
  * @typedef {object} Times
  * @property {number} duration of one measure in one round, in milliseconds; less where time is short
  * @property {number} warmUp of one measure, in milliseconds
+ * @property {number} [lead] load before each window that does not count, in milliseconds: while
+ *   others had their turn, V8 has thrown away optimised code whose objects it had collected
  * @property {number} rounds at most
  * @property {number} until when all has to be measured, by performance.now()
  */
@@ -34,6 +36,7 @@ export class Rounds {
   /** @type {Map<string, RoundTrips[]>} by name of the measure, what single statements took */
   roundTrips = new Map();
   done = 0;
+  #lead = 0;
 
   /**
    * @param {import('./setup/stage.mjs').Stage} stage
@@ -47,9 +50,10 @@ export class Rounds {
   }
 
   /** @param {Times} times */
-  async run({ duration, warmUp, rounds, until }) {
+  async run({ duration, warmUp, lead = 0, rounds, until }) {
     await this.#begin(warmUp, until);
     const measured = this.#fitting(duration, until, 2);
+    this.#lead = lead;
     let longest = 0;
     while (this.done < rounds) {
       const start = performance.now();
@@ -134,6 +138,10 @@ export class Rounds {
   async #sample(measure, server, duration) {
     const { steps } = measure;
     const window = steps ? duration * WIDER : duration;
+    if (this.#lead > 0) {
+      const ports = [server.port];
+      await this.stage.load.run({ ...jobOf('load', measure, this.#lead), ports });
+    }
     const sample = await takeSample(this.stage, [server], jobOf('load', measure, window));
     return { ...sample, perSecond: sample.perSecond * (steps ?? 1) };
   }

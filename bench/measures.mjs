@@ -93,8 +93,20 @@ const crowds = [
 const phases = [
   { id: 'ours.locals', label: 'ours, local phases', contender: 'ours', path: '/steps/local' },
   { id: 'dbos.locals', label: 'DBOS, transactions', contender: 'dbos', path: '/steps/local' },
+  {
+    id: 'rows.locals',
+    label: 'rows that nobody looks at, transactions',
+    contender: 'rows',
+    path: '/steps/local',
+  },
   { id: 'ours.foreigns', label: 'ours, foreign phases', contender: 'ours', path: '/steps/foreign' },
   { id: 'dbos.foreigns', label: 'DBOS, steps', contender: 'dbos', path: '/steps/foreign' },
+  {
+    id: 'rows.foreigns',
+    label: 'rows that nobody looks at, foreign steps',
+    contender: 'rows',
+    path: '/steps/foreign',
+  },
 ].map((kind) => /** @type {Kind} */ ({ ...kind, ...steps }));
 
 const bareAlone = onOneConnection({ id: 'bare', label: 'bare Nest route', contender: 'bare' });

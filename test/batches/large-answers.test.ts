@@ -26,7 +26,7 @@ function outcomeOf({ scope, endpoint, key, owner }: Reservation, responseBody: B
 }
 
 const small = Buffer.from('small');
-const large = [randomBytes(20_000), randomBytes(300_000)];
+const large: Buffer[] = [randomBytes(20_000), randomBytes(300_000)];
 
 /** The bodies of each statement that recorded answers. */
 const recordedTogether = () =>

@@ -60,8 +60,8 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
     //
     // fillfactor: a key is updated once for its end, and once per phase and
     // heartbeat. Room on the page keeps those updates heap-only, so that they
-    // do not touch the indexes. A small answer makes a row larger, so that half of
-    // the page would be too little for one update in eight.
+    // do not touch the indexes. An answer makes a row larger, and rows of one
+    // statement share a page, so that half of the page would be too little.
     await queryRunner.query(`
       CREATE TABLE ${keys} (
         -- identity

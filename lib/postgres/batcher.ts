@@ -72,7 +72,7 @@ interface PendingCall<In, Out> {
  * the event loop, and calls that come while statements are running. A call waits
  * for a running statement only if that one has many items, for a short time, and
  * not once a full statement waits. So an idle process adds no waiting, and a busy
- * one sends half as many statements.
+ * one sends fewer and larger statements.
  */
 export class Batcher<In, Out> {
   private waiting: PendingCall<In, Out>[] = [];

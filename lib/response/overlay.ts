@@ -1,6 +1,10 @@
 import type { ServerResponse } from 'node:http';
 
-/** Members that go in front of those of a response. Each is created once and uses `this`. */
+/**
+ * Members that go in front of those of a response. Each is created once and uses
+ * `this`: with functions of its own each response would have its own shape, and
+ * every access to it would become slow.
+ */
 export interface Members {
   methods: object;
   getters?: Record<string, PropertyDescriptor>;

@@ -1,29 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { KeyBatches } from '../../lib/keys/key-batches.js';
-import type { KeyOutcome, Reservation } from '../../lib/keys/key-store.js';
-import { reservationOf } from '../support/key-store.js';
+import { outcomeOf, reservationOf } from '../support/key-store.js';
 import { FINISH } from '../support/store-statements.js';
 import { useKeyStore } from '../support/use-key-store.js';
 
 const { keys } = useKeyStore();
-
-function outcomeOf({ scope, endpoint, key, owner }: Reservation, responseBody: Buffer): KeyOutcome {
-  return {
-    scope,
-    endpoint,
-    key,
-    owner,
-    status: 'completed',
-    responseStatus: 201,
-    responseHeaders: {},
-    responseBody,
-    responseVersion: 1,
-    errorCode: null,
-    retention: 86_400_000,
-    resumeIn: null,
-  };
-}
 
 const small = Buffer.from('small');
 const large: Buffer[] = [randomBytes(20_000), randomBytes(300_000)];
@@ -45,7 +27,9 @@ describe('Large answers', () => {
     await Promise.all(reservations.map((wanted) => batches.reserve(wanted)));
     keys.sent.length = 0;
 
-    const outcomes = reservations.map((wanted, index) => outcomeOf(wanted, bodies[index]!));
+    const outcomes = reservations.map((wanted, index) =>
+      outcomeOf(wanted, { responseBody: bodies[index]! }),
+    );
     const recorded = await Promise.all(outcomes.map((outcome) => batches.finish(outcome)));
 
     expect(recorded.every((row) => row !== undefined)).toBe(true);

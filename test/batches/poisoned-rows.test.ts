@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { KeyBatches } from '../../lib/keys/key-batches.js';
 import type { KeyOutcome } from '../../lib/keys/key-store.js';
-import { reservationOf } from '../support/key-store.js';
+import { outcomeOf as finished, reservationOf } from '../support/key-store.js';
 import { useKeyStore } from '../support/use-key-store.js';
 
 // What the database refuses is refused with the whole statement. The others in
@@ -20,21 +20,10 @@ describe('A row that the database refuses', () => {
     const reservation = reservationOf(key);
     const result = await batches.reserve(reservation);
     if (result.kind !== 'reserved') throw new Error(`${key} is ${result.kind}`);
-    const { scope, endpoint, owner } = reservation;
-    return {
-      scope,
-      endpoint,
-      key,
-      owner,
-      status: 'completed',
-      responseStatus: 201,
+    return finished(reservation, {
       responseHeaders: { 'x-note': header },
       responseBody: Buffer.from(key),
-      responseVersion: 1,
-      errorCode: null,
-      retention: 86_400_000,
-      resumeIn: null,
-    };
+    });
   }
 
   it('does not prevent other rows of its batch from being reserved or recorded', async () => {

@@ -13,7 +13,7 @@ import { DeliveryStore } from '../../lib/outbox/delivery-store.js';
 import { ResolutionQueries } from '../../lib/resolution/resolution-queries.js';
 import { ResolutionStore } from '../../lib/resolution/resolution-store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { openKeyStore, reservationOf, type OpenKeyStore } from '../support/key-store.js';
+import { openKeyStore, outcomeOf, reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { withTransaction } from '../support/transactions.js';
 import { describeOnCitus, preparedDuring } from './on-citus.js';
 
@@ -124,24 +124,7 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
     expect(
       await tasksOf(() => keys.store.reserve([{ ...reservation, owner: randomUUID() }])),
     ).toEqual([1, 1]);
-    const { scope, endpoint, key, owner } = reservation;
-    const finish = () =>
-      keys.store.finish([
-        {
-          scope,
-          endpoint,
-          key,
-          owner,
-          status: 'completed',
-          responseStatus: 201,
-          responseHeaders: {},
-          responseBody: Buffer.from('made'),
-          responseVersion: 1,
-          errorCode: null,
-          retention: 86_400_000,
-          resumeIn: null,
-        },
-      ]);
+    const finish = () => keys.store.finish([outcomeOf(reservation)]);
     expect(await tasksOf(finish)).toEqual([1]);
     expect((await keys.store.lookUp([reservation]))[0]).toMatchObject({
       kind: 'found',

@@ -4,7 +4,7 @@ import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { Database } from '../../lib/postgres/database.js';
 import type { Lane } from '../../lib/postgres/lane.js';
 import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
-import { KeyStore, type Reservation } from '../../lib/keys/key-store.js';
+import { KeyStore, type KeyOutcome, type Reservation } from '../../lib/keys/key-store.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
 import { DistributedPhaseStore } from '../../lib/phases/distributed-phase-store.js';
@@ -68,6 +68,28 @@ export function reservationOf(key: string, fields: Partial<Reservation> = {}): R
     asked: { method: 'POST', route: '/orders', path: '/orders' },
     cipher: PLAIN,
     observed: new Observation('OrdersController.create'),
+    ...fields,
+  };
+}
+
+/** A finished attempt at a reservation. */
+export function outcomeOf(
+  { scope, endpoint, key, owner }: Reservation,
+  fields: Partial<KeyOutcome> = {},
+): KeyOutcome {
+  return {
+    scope,
+    endpoint,
+    key,
+    owner,
+    status: 'completed',
+    responseStatus: 201,
+    responseHeaders: {},
+    responseBody: Buffer.from('made'),
+    responseVersion: 1,
+    errorCode: null,
+    retention: 86_400_000,
+    resumeIn: null,
     ...fields,
   };
 }

@@ -7,7 +7,7 @@ import { openAnswer, type StoredAnswer } from './stored-answer.js';
 import { nameColumns, type KeyName } from '../schema/key-name.js';
 import { withDates } from '../postgres/times.js';
 
-/** In the order of RESERVATION in key-statements.ts. */
+/** In the order of RESERVATION in key-statements.ts, but for the last one. */
 export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
   return [
     ...nameColumns(wanted),
@@ -25,7 +25,7 @@ export function reserveParameters(wanted: readonly Reservation[]): unknown[][] {
   ];
 }
 
-/** In the order of DATED_RESERVATION there. */
+/** With the last one. */
 export function datedReserveParameters(wanted: readonly Reservation[]): unknown[][] {
   return [...reserveParameters(wanted), wanted.map((w) => w.madeAt ?? null)];
 }

@@ -1,4 +1,5 @@
 // The statements that every request needs, for one key or for many at once.
+import { BatchColumns, type Shared } from '../postgres/batch-statement.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
 import { exactTime, milliseconds, nowIf } from '../postgres/times.js';
@@ -7,10 +8,15 @@ import { isKey, NAME } from '../schema/key-name.js';
 /** How far a client's clock may be behind the database's before its new keys look old. */
 const CLOCK_SKEW = '5 seconds';
 
-/** A new key is stale if it was created so long ago that it may have been used and forgotten. */
-const STALE = `coalesce(to_timestamp((w.made_at + w.retention) / 1000) < now() - interval '${CLOCK_SKEW}', false)`;
+/** In SQL: a new key is stale if it was created so long ago that it may have been used and forgotten. */
+function stale(madeAt: string, retention: string): string {
+  return `coalesce(to_timestamp((${madeAt} + ${retention}) / 1000) < now() - interval '${CLOCK_SKEW}', false)`;
+}
 
-/** The parameters of a reservation, in their order, with their types. */
+/**
+ * The parameters of a reservation, in their order, with their types. The last one
+ * is for a reservation that may be refused as stale: when its key was created.
+ */
 const RESERVATION = {
   scope: 'text',
   endpoint: 'text',
@@ -26,13 +32,15 @@ const RESERVATION = {
   path: 'text',
   request: 'text',
   traceparent: 'text',
+  made_at: 'float8',
 };
 
-/**
- * For a reservation that may be refused as stale: the last parameter is when its
- * key was created.
- */
-const DATED_RESERVATION = { ...RESERVATION, made_at: 'float8' };
+/** Most requests of a moment have the same policy, and many the same route. */
+export const RESERVATIONS = new BatchColumns(
+  RESERVATION,
+  ['lease', 'retention', 'on_abandoned', 'on_expired'],
+  ['method', 'route', 'path', 'request', 'traceparent', 'made_at'],
+);
 
 /** And those of an outcome. */
 const OUTCOME = {
@@ -50,6 +58,13 @@ const OUTCOME = {
   resume_in: 'float8',
 };
 
+/** Most requests of a moment succeed, and many with the same headers. */
+export const OUTCOMES = new BatchColumns(
+  OUTCOME,
+  ['status', 'response_version', 'error_code', 'retention', 'resume_in'],
+  ['response_status', 'response_headers'],
+);
+
 /**
  * Reserves the keys that are free. The insert is the lock: there is no prior read
  * that could be stale. Rows are inserted in key order, so that two processes
@@ -59,9 +74,10 @@ const OUTCOME = {
  *
  * @param distributed the tables are distributed over several nodes. A plain VALUES goes straight to
  *   the node of its scope, and that node waits for no other
+ * @param shared what many rows have in common
  */
-export function reserveSql(keys: string, rows: Rows, distributed = false): string {
-  const w = new GivenRows(rows, rows === 'many' ? DATED_RESERVATION : RESERVATION, 'w');
+export function reserveSql(keys: string, rows: Rows, distributed = false, shared?: Shared): string {
+  const w = new GivenRows(rows, RESERVATION, 'w', 0, shared);
   const values = [
     w.of('scope'),
     w.of('endpoint'),
@@ -81,7 +97,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false): strin
   const source = {
     one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${BOUNDED_LOCK_WAIT}`,
     many: `SELECT ${values} FROM ${w.tables.join()}
-           WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${STALE}
+           WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${stale(w.of('made_at'), w.of('retention'))}
            ORDER BY w.scope, w.endpoint, w.key`,
   };
   return `INSERT INTO ${keys}
@@ -117,7 +133,7 @@ export function lookUpOneSql(keys: string): string {
 
 /** Reads keys that were not free. A missing one was removed meanwhile, or was refused as stale. */
 export function lookUpSql(keys: string): string {
-  return `SELECT ${STALE} AS "stale", ${FOUND}
+  return `SELECT ${stale('w.made_at', 'w.retention')} AS "stale", ${FOUND}
     FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::float8[])
       WITH ORDINALITY AS w (scope, endpoint, key, retention, made_at, position)
     LEFT JOIN LATERAL (
@@ -136,8 +152,8 @@ export function lookUpSql(keys: string): string {
  * answer could expire before it is sent. So does one whose answer has another
  * retention than the reservation.
  */
-export function finishSql(keys: string, rows: Rows, after = 0): string {
-  const e = new GivenRows(rows, OUTCOME, 'e', after);
+export function finishSql(keys: string, rows: Rows, after = 0, shared?: Shared): string {
+  const e = new GivenRows(rows, OUTCOME, 'e', after, shared);
   const status = e.of('status');
   const retention = (share: number) =>
     `now() + ${share} * ${e.of('retention')} * interval '1 millisecond'`;
@@ -175,9 +191,11 @@ export function finishSql(keys: string, rows: Rows, after = 0): string {
 }
 
 /** Reservations and outcomes of different requests in one statement, and so in one transaction. */
-export function reserveAndFinishSql(keys: string): string {
-  const after = Object.keys(DATED_RESERVATION).length;
-  return `WITH reserved AS (${reserveSql(keys, 'many')}), finished AS (${finishSql(keys, 'many', after)})
+export function reserveAndFinishSql(keys: string, wanted?: Shared, outcomes?: Shared): string {
+  const after = Object.keys(RESERVATION).length;
+  const reserve = reserveSql(keys, 'many', false, wanted);
+  const finish = finishSql(keys, 'many', after, outcomes);
+  return `WITH reserved AS (${reserve}), finished AS (${finish})
     SELECT owner, id, NULL::float8 AS "expiresAt" FROM reserved
     UNION ALL
     SELECT owner, NULL, "expiresAt" FROM finished`;
@@ -215,4 +233,4 @@ export function recordedSql(keys: string, rows: Rows): string {
 }
 
 /** Whether a new key would be refused as stale. It reads no table. */
-export const IS_STALE = `SELECT ${STALE} AS stale FROM (VALUES ($1::float8, $2::float8)) w (made_at, retention)`;
+export const IS_STALE = `SELECT ${stale('$1::float8', '$2::float8')} AS stale`;

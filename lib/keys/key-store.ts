@@ -3,6 +3,7 @@ import type { Answer } from '../answers/answer.js';
 import type { ColumnCipher } from '../encryption/column-cipher.js';
 import type { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { Failed } from '../postgres/batcher.js';
+import { BatchStatement } from '../postgres/batch-statement.js';
 import { Database } from '../postgres/database.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
@@ -23,7 +24,9 @@ import {
   finishSql,
   lookUpOneSql,
   lookUpSql,
+  OUTCOMES,
   recordedSql,
+  RESERVATIONS,
   reserveAndFinishSql,
   reserveSql,
 } from './key-statements.js';
@@ -123,22 +126,27 @@ export interface RecordedOutcome {
 @Injectable()
 export class KeyStore {
   private readonly keys: string;
-  private readonly reserveStatement: Record<Rows, PreparedStatement>;
-  private readonly finishStatement: Record<Rows, PreparedStatement>;
-  private readonly reserveAndFinishStatement: PreparedStatement;
+  private readonly reserveOne: PreparedStatement;
+  private readonly reserveMany: BatchStatement;
+  private readonly finishOne: PreparedStatement;
+  private readonly finishMany: BatchStatement;
+  private readonly reserveAndFinishMany: BatchStatement;
   private readonly lookUpStatement: Record<Rows, PreparedStatement>;
 
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
-    this.reserveStatement = {
-      one: new PreparedStatement(reserveSql(this.keys, 'one', database.distributed)),
-      many: new PreparedStatement(reserveSql(this.keys, 'many')),
-    };
-    this.finishStatement = {
-      one: new PreparedStatement(finishSql(this.keys, 'one')),
-      many: new PreparedStatement(finishSql(this.keys, 'many')),
-    };
-    this.reserveAndFinishStatement = new PreparedStatement(reserveAndFinishSql(this.keys));
+    const { keys } = this;
+    this.reserveOne = new PreparedStatement(reserveSql(keys, 'one', database.distributed));
+    this.reserveMany = new BatchStatement([RESERVATIONS], (shared) =>
+      reserveSql(keys, 'many', false, shared),
+    );
+    this.finishOne = new PreparedStatement(finishSql(keys, 'one'));
+    this.finishMany = new BatchStatement([OUTCOMES], (shared) =>
+      finishSql(keys, 'many', 0, shared),
+    );
+    this.reserveAndFinishMany = new BatchStatement([RESERVATIONS, OUTCOMES], (wanted, outcomes) =>
+      reserveAndFinishSql(keys, wanted, outcomes),
+    );
     this.lookUpStatement = {
       one: new PreparedStatement(lookUpOneSql(this.keys)),
       many: new PreparedStatement(lookUpSql(this.keys)),
@@ -147,15 +155,11 @@ export class KeyStore {
 
   /** Reserves the keys that are free, and then reads the others. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
-    const count = rowsFor(wanted);
-    const rows = await this.database
-      .for(wanted)
-      .query<ReservedRow>(
-        this.reserveStatement[count],
-        count === 'one'
-          ? parametersFor(count, reserveParameters(wanted))
-          : datedReserveParameters(wanted),
-      );
+    const [statement, parameters] =
+      rowsFor(wanted) === 'one'
+        ? [this.reserveOne, parametersFor('one', reserveParameters(wanted))]
+        : this.reserveMany.of(datedReserveParameters(wanted));
+    const rows = await this.database.for(wanted).query<ReservedRow>(statement, parameters);
     return this.reserved(wanted, rows);
   }
 
@@ -164,13 +168,13 @@ export class KeyStore {
     wanted: readonly Reservation[],
     outcomes: readonly KeyOutcome[],
   ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, RecordedOutcome> | Failed }> {
+    const [statement, parameters] = this.reserveAndFinishMany.of(
+      datedReserveParameters(wanted),
+      finishParameters(outcomes),
+    );
     const rows = await this.database
       .for(wanted, outcomes)
-      .query<ReservedRow | FinishedRow>(
-        this.reserveAndFinishStatement,
-        [...datedReserveParameters(wanted), ...finishParameters(outcomes)],
-        'urgent',
-      );
+      .query<ReservedRow | FinishedRow>(statement, parameters, 'urgent');
     const isReserved = (row: ReservedRow | FinishedRow): row is ReservedRow => row.id !== null;
     const [reserved, recorded] = await Promise.all([
       this.reserved(wanted, rows.filter(isReserved)),
@@ -221,14 +225,14 @@ export class KeyStore {
    * them has lost its lease.
    */
   async finish(outcomes: readonly KeyOutcome[]): Promise<Map<string, RecordedOutcome>> {
-    const count = outcomes.length === 1 ? 'one' : 'many';
+    const columns = finishParameters(outcomes);
+    const [statement, parameters] =
+      outcomes.length === 1
+        ? [this.finishOne, parametersFor('one', columns)]
+        : this.finishMany.of(columns);
     const rows = await this.database
       .for(outcomes)
-      .query<FinishedRow>(
-        this.finishStatement[count],
-        parametersFor(count, finishParameters(outcomes)),
-        'urgent',
-      );
+      .query<FinishedRow>(statement, parameters, 'urgent');
     return this.recorded(outcomes, rows);
   }
 

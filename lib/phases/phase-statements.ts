@@ -1,4 +1,5 @@
 // The statement of every phase.
+import { BatchColumns, type Shared } from '../postgres/batch-statement.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
 import { oneRowOrError, rowsBehind } from '../postgres/one-row.js';
@@ -28,6 +29,13 @@ const ENTRY = {
   result: 'text',
 };
 
+/** Most attempts of a moment are first ones with the same policy, and few can be resumed by workers. */
+export const ENTRIES = new BatchColumns(
+  ENTRY,
+  ['lease', 'max_run_time', 'kind', 'attempt', 'key_valid_for'],
+  ['operation', 'input'],
+);
+
 /**
  * Records entries of phases: the intent of a foreign call, or how a phase ended.
  *
@@ -47,6 +55,7 @@ const ENTRY = {
  * @param distributed of one row: it is given as VALUES, and the statement fails if the lease is
  *   lost. What is selected from the fence would pass through the coordinator, and the commit would
  *   need two phases
+ * @param shared what many rows have in common
  */
 export function recordSql(
   keys: string,
@@ -54,10 +63,11 @@ export function recordSql(
   rows: Rows,
   inTransaction = false,
   distributed = false,
+  shared?: Shared,
 ): string {
-  const e = new GivenRows(rows, ENTRY, 'e');
+  const e = new GivenRows(rows, ENTRY, 'e', 0, shared);
   // The rows that passed the fence.
-  const passed = new GivenRows(rows, ENTRY, 'fence');
+  const passed = new GivenRows(rows, ENTRY, 'fence', 0, shared);
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
   const tables = e.tables.map((table) => `FROM ${table}`).join();
   // Not the start of the transaction, which belongs to the application and may be long.

@@ -2,15 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { PHASE } from '../encryption/columns.js';
 import type { Attempt } from '../keys/attempt.js';
 import { LeaseLostError } from '../policy/phase-errors.js';
+import { BatchStatement } from '../postgres/batch-statement.js';
 import { Database } from '../postgres/database.js';
 import { foundNoRow } from '../postgres/database-errors.js';
-import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
+import { parametersFor } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { LastStatement } from '../postgres/transactions.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
 import { withDates } from '../postgres/times.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
-import { performedSql, recordSql } from './phase-statements.js';
+import { ENTRIES, performedSql, recordSql } from './phase-statements.js';
 import { withoutValues } from './without-values.js';
 
 /** A foreign call about to be made. */
@@ -60,20 +61,21 @@ export interface RecordedEntry {
 export class PhaseStore {
   private readonly phases: string;
   private readonly keys: string;
-  private readonly recordStatement: Record<Rows, PreparedStatement>;
+  private readonly recordOne: PreparedStatement;
+  private readonly recordMany: BatchStatement;
   private readonly lastStatementOfWork: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.phases = database.table('idempotency_phases');
     this.keys = database.table('idempotency_keys');
-    this.recordStatement = {
-      one: new PreparedStatement(
-        recordSql(this.keys, this.phases, 'one', false, database.distributed),
-      ),
-      many: new PreparedStatement(recordSql(this.keys, this.phases, 'many')),
-    };
+    const { keys, phases } = this;
+    const { distributed } = database;
+    this.recordOne = new PreparedStatement(recordSql(keys, phases, 'one', false, distributed));
+    this.recordMany = new BatchStatement([ENTRIES], (shared) =>
+      recordSql(keys, phases, 'many', false, false, shared),
+    );
     this.lastStatementOfWork = new PreparedStatement(
-      recordSql(this.keys, this.phases, 'one', true, database.distributed),
+      recordSql(keys, phases, 'one', true, distributed),
     );
   }
 
@@ -82,14 +84,14 @@ export class PhaseStore {
    * result for each, in order; undefined where the lease is lost.
    */
   async record(entries: readonly PhaseEntry[]): Promise<(RecordedEntry | undefined)[]> {
-    const count = entries.length === 1 ? 'one' : 'many';
+    const columns = entryParameters(entries);
+    const [statement, parameters] =
+      entries.length === 1
+        ? [this.recordOne, parametersFor('one', columns)]
+        : this.recordMany.of(columns);
     const rows = await this.database
       .for(entries.map(({ attempt }) => attempt))
-      .query<RecordedRow>(
-        this.recordStatement[count],
-        parametersFor(count, entryParameters(entries)),
-        'urgent',
-      );
+      .query<RecordedRow>(statement, parameters, 'urgent');
     const recorded = new Map(rows.map((row) => [row.keyId, row]));
     // Of two attempts of one key, one has lost its lease.
     return entries.map(({ attempt }) => {

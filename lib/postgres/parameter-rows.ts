@@ -1,9 +1,12 @@
+import { NOTHING_SHARED, type Shared } from './batch-statement.js';
+
 /** A statement for one row takes plain values, which saves the database a third of the work. */
 export type Rows = 'one' | 'many';
 
 /**
  * The input of a statement, with the names and types of its parameters in order:
- * one row of plain parameters, or a table made of one array per column.
+ * one row of plain parameters, or a table made of one array per column that its
+ * rows do not share.
  */
 export class GivenRows<Column extends string> {
   private readonly names: Column[];
@@ -11,19 +14,21 @@ export class GivenRows<Column extends string> {
   /**
    * @param alias of the table
    * @param after how many parameters precede it
+   * @param shared the columns of many rows that are one plain parameter
    */
   constructor(
     private readonly rows: Rows,
     private readonly types: Readonly<Record<Column, string>>,
     private readonly alias: string,
     private readonly after = 0,
+    private readonly shared: Shared = NOTHING_SHARED,
   ) {
     this.names = Object.keys(types) as Column[];
   }
 
   /** A value, in SQL. For one row it is the parameter itself, so that the planner knows the key. */
   of(name: Column): string {
-    return this.rows === 'one' ? this.parameter(name) : `${this.alias}.${name}`;
+    return this.isPlain(name) ? this.parameter(name) : `${this.alias}.${name}`;
   }
 
   /**
@@ -36,15 +41,20 @@ export class GivenRows<Column extends string> {
    */
   get tables(): string[] {
     if (this.rows === 'one') return [];
-    const arrays = this.names.map((name) => this.parameter(name));
+    const names = this.names.filter((name) => !this.isPlain(name));
+    const arrays = names.map((name) => this.parameter(name));
     return [
-      `(SELECT * FROM unnest(${arrays.join()}) LIMIT cardinality(${arrays[0]})) AS ${this.alias} (${this.names.join()})`,
+      `(SELECT * FROM unnest(${arrays.join()}) LIMIT cardinality(${arrays[0]})) AS ${this.alias} (${names.join()})`,
     ];
   }
 
   private parameter(name: Column): string {
     const position = this.after + this.names.indexOf(name) + 1;
-    return `$${position}::${this.types[name]}${this.rows === 'many' ? '[]' : ''}`;
+    return `$${position}::${this.types[name]}${this.isPlain(name) ? '' : '[]'}`;
+  }
+
+  private isPlain(name: Column): boolean {
+    return this.rows === 'one' || this.shared.has(name);
   }
 }
 

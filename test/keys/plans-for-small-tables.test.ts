@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
 import { DefaultNamingStrategy } from 'typeorm';
-import { finishSql, reserveAndFinishSql } from '../../lib/keys/key-statements.js';
-import { recordSql } from '../../lib/phases/phase-statements.js';
+import {
+  finishSql,
+  OUTCOMES,
+  RESERVATIONS,
+  reserveAndFinishSql,
+} from '../../lib/keys/key-statements.js';
+import { ENTRIES, recordSql } from '../../lib/phases/phase-statements.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { planOf, readsOf } from '../support/plans.js';
 
@@ -28,22 +33,36 @@ afterAll(async () => {
   await database?.drop();
 });
 
-describe('Query plans', () => {
-  it.each([
-    ['that record answers', finishSql(KEYS, 'many'), BY_NAME],
-    ['that reserve keys and record answers', reserveAndFinishSql(KEYS), BY_NAME],
-    ['that record phases', recordSql(KEYS, PHASES, 'many'), BY_ID],
-  ])('find keys by the index even in a new table: statements %s', async (_, sql, index) => {
-    const parameters = Math.max(...Array.from(sql.matchAll(/\$(\d+)/g), ([, number]) => +number!));
-    await connection.query(`PREPARE planned AS ${sql}`);
-    const { rows } = await connection.query(
-      `EXPLAIN (FORMAT JSON) EXECUTE planned (${Array(parameters).fill('NULL').join()})`,
-    );
-    await connection.query('DEALLOCATE planned');
+/** The statements that record many rows, in the form for rows that share this much. */
+function statementsAt(level: number): [what: string, sql: string, index: string][] {
+  const outcomes = OUTCOMES.sharedAt(level);
+  const entries = ENTRIES.sharedAt(level);
+  const both = reserveAndFinishSql(KEYS, RESERVATIONS.sharedAt(level), outcomes);
+  const alike = `of rows alike at level ${level}`;
+  return [
+    [`that record answers ${alike}`, finishSql(KEYS, 'many', 0, outcomes), BY_NAME],
+    [`that reserve keys and record answers ${alike}`, both, BY_NAME],
+    [`that record phases ${alike}`, recordSql(KEYS, PHASES, 'many', false, false, entries), BY_ID],
+  ];
+}
 
-    const reads = readsOf(planOf(rows[0]), KEYS);
-    expect(reads).toMatchObject([
-      { 'Node Type': 'Index Scan', 'Index Name': index, 'Relation Name': KEYS },
-    ]);
-  });
+describe('Query plans', () => {
+  it.each([0, 1, 2].flatMap(statementsAt))(
+    'find keys by the index even in a new table: statements %s',
+    async (_, sql, index) => {
+      const parameters = Math.max(
+        ...Array.from(sql.matchAll(/\$(\d+)/g), ([, number]) => +number!),
+      );
+      await connection.query(`PREPARE planned AS ${sql}`);
+      const { rows } = await connection.query(
+        `EXPLAIN (FORMAT JSON) EXECUTE planned (${Array(parameters).fill('NULL').join()})`,
+      );
+      await connection.query('DEALLOCATE planned');
+
+      const reads = readsOf(planOf(rows[0]), KEYS);
+      expect(reads).toMatchObject([
+        { 'Node Type': 'Index Scan', 'Index Name': index, 'Relation Name': KEYS },
+      ]);
+    },
+  );
 });

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { ClientBase, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { Lane } from './lane.js';
@@ -51,14 +50,8 @@ export class Connections {
 
   private async connectUrgently(): Promise<Connection> {
     const pooled = this.connectToPool();
-    const patience = new AbortController();
-    const { signal } = patience;
-    const first = await Promise.race([
-      pooled.finally(() => patience.abort()),
-      pause(URGENT_PATIENCE, undefined, { signal, ref: false }).catch(() => undefined),
-    ]);
+    const first = await Promise.race([pooled, afterPatience(pooled)]);
     if (first) return first;
-    if (signal.aborted) return pooled;
     // Its result is not needed any more.
     pooled.then(
       ({ release }) => release(),
@@ -66,4 +59,14 @@ export class Connections {
     );
     return this.reserved.connect();
   }
+}
+
+/** Undefined, unless the connection comes before that. */
+function afterPatience(pooled: Promise<unknown>): Promise<undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, URGENT_PATIENCE, undefined).unref();
+    const stop = () => clearTimeout(timer);
+    // Not with an AbortSignal: each abort creates an error with its stack.
+    pooled.then(stop, stop);
+  });
 }

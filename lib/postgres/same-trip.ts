@@ -42,6 +42,7 @@ const USED = ['parse', 'bind', 'execute', 'query', 'emit'] as const;
 /** Not with pg-native, and not with a client that is no client of pg. */
 export function canShareTrips(client: object): boolean {
   const { connection, pipeline, constructor } = client as Driver;
+  if (connection && trips.has(connection)) return true;
   const complete = connection && USED.every((name) => typeof connection[name] === 'function');
   return complete === true && !pipeline && typeof constructor.Query === 'function';
 }
@@ -51,93 +52,111 @@ export class Preceding {
   /** The server has executed them. */
   done = false;
   private readonly texts: string[] = [];
-  private readonly connection: Connection;
-  private waiting = false;
+  private readonly trip: Trip;
+  /** How many of them the server has yet to execute. */
+  private left = 0;
 
   /** @param onDone is told when the server has executed them */
   constructor(
     client: object,
     private readonly onDone: () => void,
   ) {
-    this.connection = (client as Driver).connection!;
+    this.trip = tripOf((client as Driver).connection!);
   }
 
   add(text: string): void {
     this.texts.push(text);
-    if (!this.waiting) this.wait();
+    this.trip.waiting = this;
   }
 
   /** @returns true if they had not been sent, and now never will be */
   withdraw(): boolean {
-    const { waiting } = this;
-    if (waiting) this.stopWaiting();
-    return waiting;
+    const waited = this.trip.waiting === this;
+    if (waited) this.trip.waiting = undefined;
+    return waited;
   }
 
-  /** Until the connection is about to send something: with parameters, prepared, or neither. */
-  private wait(): void {
-    const { connection } = this;
-    this.waiting = true;
-    override(connection, {
-      parse: (query) => {
-        this.send();
-        connection.parse(query);
-      },
-      bind: (config) => {
-        this.send();
-        connection.bind(config);
-      },
-      query: (text) => {
-        this.stopWaiting();
-        this.awaitReplies();
-        connection.query([...this.texts, text].join('; '));
-      },
-    });
+  /** The connection is about to send a statement. @returns what it has to send before that */
+  leave(): readonly string[] {
+    this.left = this.texts.length;
+    this.trip.waiting = undefined;
+    this.trip.answered = this;
+    return this.texts;
   }
 
-  private stopWaiting(): void {
-    this.waiting = false;
-    restore(this.connection, 'parse', 'bind', 'query');
-  }
-
-  private send(): void {
-    this.stopWaiting();
-    this.awaitReplies();
-    for (const text of this.texts) sendText(this.connection, text);
-  }
-
-  /** The replies to these statements are not for the query that they were sent with. */
-  private awaitReplies(): void {
-    const { connection } = this;
-    let left = this.texts.length;
-    const stop = () => restore(connection, 'emit');
-    const emit: Connection['emit'] = (event, message) => {
-      if (event === 'parseComplete') return true;
-      if (event === 'commandComplete') {
-        left -= 1;
-        if (left > 0) return true;
-        stop();
-        this.done = true;
-        this.onDone();
-        return true;
-      }
-      if (event === 'errorMessage' || event === 'readyForQuery') stop();
-      return Object.getPrototypeOf(connection).emit.call(connection, event, message) as boolean;
-    };
-    override(connection, { emit });
+  /** @returns true if a message of the server is the reply to one of these statements */
+  takes(event: string): boolean {
+    if (event === 'parseComplete') return true;
+    if (event === 'commandComplete') {
+      this.left -= 1;
+      if (this.left > 0) return true;
+      this.trip.answered = undefined;
+      this.done = true;
+      this.onDone();
+      return true;
+    }
+    if (event === 'errorMessage' || event === 'readyForQuery') this.trip.answered = undefined;
+    return false;
   }
 }
+
+/** What a connection sends besides the statement that it is asked to send. */
+interface Trip {
+  /** What comes before the next statement. */
+  waiting: Preceding | undefined;
+  /** What was sent before a statement: its replies come first, and are not for that statement. */
+  answered: Preceding | undefined;
+  /** What comes right behind the next execution. */
+  following: string | undefined;
+}
+
+const trips = new WeakMap<Connection, Trip>();
 
 /**
- * Methods of one connection, until they are restored. Not assigned one by one: V8 creates a function
- * that is written right behind the `=` of a property in its old generation, where it outlives its use.
+ * The methods of a connection are replaced once, and stay. Added and deleted for
+ * each transaction, they would make V8 keep the connection in a form in which
+ * every access to it is slow.
  */
-function override(connection: Connection, methods: Partial<Connection>): void {
-  Object.assign(connection, methods);
-}
-
-function restore(connection: Connection, ...names: (keyof Connection)[]): void {
-  for (const name of names) Reflect.deleteProperty(connection, name);
+function tripOf(connection: Connection): Trip {
+  const known = trips.get(connection);
+  if (known) return known;
+  const trip: Trip = { waiting: undefined, answered: undefined, following: undefined };
+  const { parse, bind, execute, query, emit } = connection;
+  const sendText = (text: string) => {
+    parse.call(connection, { text });
+    bind.call(connection, {});
+    execute.call(connection, {});
+  };
+  const precede = () => {
+    if (trip.waiting) for (const text of trip.waiting.leave()) sendText(text);
+  };
+  // A statement is sent with parameters, prepared, or neither.
+  const replaced: Connection = {
+    parse(statement) {
+      precede();
+      parse.call(connection, statement);
+    },
+    bind(config) {
+      precede();
+      bind.call(connection, config);
+    },
+    query(text) {
+      const preceding = trip.waiting?.leave() ?? [];
+      query.call(connection, [...preceding, text].join('; '));
+    },
+    execute(config) {
+      execute.call(connection, config);
+      const { following } = trip;
+      trip.following = undefined;
+      if (following !== undefined) sendText(following);
+    },
+    emit(event, message) {
+      return trip.answered?.takes(event) ? true : emit.call(connection, event, message);
+    },
+  };
+  Object.assign(connection, replaced);
+  trips.set(connection, trip);
+  return trip;
 }
 
 /** The outcome of two statements. */
@@ -202,17 +221,13 @@ function makeFollowedQuery(Query: QueryClass) {
     }
 
     override submit(connection: Connection): Error | null {
-      // A statement whose values cannot be sent is not executed, and must not be followed.
-      const execute: Connection['execute'] = (config) => {
-        restore(connection, 'execute');
-        connection.execute(config);
-        sendText(connection, this.following);
-      };
-      override(connection, { execute });
+      const trip = tripOf(connection);
+      trip.following = this.following;
       try {
         return super.submit(connection);
       } finally {
-        restore(connection, 'execute');
+        // A statement whose values cannot be sent is not executed, and must not be followed.
+        trip.following = undefined;
       }
     }
 
@@ -222,10 +237,4 @@ function makeFollowedQuery(Query: QueryClass) {
       this.ended = true;
     }
   };
-}
-
-function sendText(connection: Connection, text: string): void {
-  connection.parse({ text });
-  connection.bind({});
-  connection.execute({});
 }

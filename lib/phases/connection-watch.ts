@@ -1,5 +1,4 @@
 import type { ClientBase } from 'pg';
-import type { QueryRunner } from 'typeorm';
 import { errorLine } from '../telemetry/error-line.js';
 import { errorCode } from '../postgres/database-errors.js';
 
@@ -24,16 +23,16 @@ export class ConnectionWatch {
   private reason: Error | undefined;
   private client: ClientBase | undefined;
 
-  /** While `work` runs. @returns what it returns */
-  async during<T>(queryRunner: QueryRunner, work: () => Promise<T>): Promise<T> {
+  /** Until `end()`. */
+  begin(client: ClientBase): void {
     this.reason = undefined;
-    this.client = (await queryRunner.connect()) as ClientBase;
-    this.client.on('error', this.onError);
-    try {
-      return await work();
-    } finally {
-      this.client.removeListener('error', this.onError);
-    }
+    this.client = client;
+    client.on('error', this.onError);
+  }
+
+  end(): void {
+    this.client?.removeListener('error', this.onError);
+    this.client = undefined;
   }
 
   /** Why the connection was lost, for people. @param error what the statement said */

@@ -104,10 +104,12 @@ export class ForeignRun<R, T> {
   private async intend(): Promise<void> {
     const { attempt } = this.place;
     if (!attempt) return;
-    await this.reach('before_intent');
+    const before = this.reach('before_intent');
+    if (before) await before;
     const sent = performance.now();
     await this.commitIntent(attempt);
-    await this.reach('after_intent');
+    const after = this.reach('after_intent');
+    if (after) await after;
     // A process that stalled meanwhile may have lost the key, and somebody may have been told that
     // this call was never made. So it checks again.
     if (performance.now() - sent >= attempt.lease) await this.commitIntent(attempt);
@@ -179,7 +181,8 @@ export class ForeignRun<R, T> {
   /** A test may have the outcome of a call get lost on its way. */
   private async called(ended: CallEnd<R>): Promise<CallEnd<R>> {
     try {
-      await this.reach('after_call', 'error' in ended);
+      const after = this.reach('after_call', 'error' in ended);
+      if (after) await after;
       return ended;
     } catch (error) {
       if (error instanceof SimulatedFailure) return { error };
@@ -328,9 +331,10 @@ export class ForeignRun<R, T> {
       : error;
   }
 
-  private reach(step: FaultStep, callFailed = false): void | Promise<void> {
+  /** A promise has to be awaited. */
+  private reach(step: FaultStep, callFailed = false): Promise<void> | undefined {
     const { attempt, name } = this.place;
-    if (attempt) return faultPoint(step, attempt, { name, effectKey: this.effectKey, callFailed });
+    return attempt && faultPoint(step, attempt, { name, effectKey: this.effectKey, callFailed });
   }
 
   private stop(why: StopReason): void {

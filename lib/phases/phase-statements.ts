@@ -114,6 +114,42 @@ export function recordSql(
   return `WITH ${fence}, entry AS (${insert}) ${inTransaction ? end.inTransaction : end.alone}`;
 }
 
+/** The parameters of the end of a local phase, in order. */
+const LOCAL_END = {
+  scope: 'text',
+  id: 'bigint',
+  owner: 'uuid',
+  lease: 'float8',
+  name: 'text',
+  position: 'int',
+  attempt: 'int',
+  result: 'text',
+};
+
+/**
+ * Records the end of a local phase inside the transaction of its work. The same
+ * as `recordSql` for the attempt of a plain request: nothing is stored for
+ * workers, and no earlier intent can be there. PostgreSQL needs a fifth less
+ * time for it. It fails if the lease is lost, or if the phase has ended before.
+ */
+export function localEndSql(keys: string, phases: string): string {
+  const e = new GivenRows('one', LOCAL_END, 'e');
+  const time = 'statement_timestamp()';
+  return `WITH fence AS (
+      UPDATE ${keys} k
+      SET locked_until = ${time} + ${e.of('lease')} * interval '1 millisecond', recovery_point = ${e.of('name')}
+      WHERE k.scope = ${e.of('scope')} AND k.id = ${e.of('id')} AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
+      RETURNING k.scope, k.id
+    ), entry AS (
+      INSERT INTO ${phases} (scope, key_id, name, position, kind, state, attempt, result, started_at, finished_at)
+      SELECT scope, id, ${e.of('name')}, ${e.of('position')}, 'local', 'finished', ${e.of('attempt')},
+             ${e.of('result')}::json, ${time}, ${time}
+      FROM fence
+      ON CONFLICT (scope, key_id, name) DO NOTHING
+      RETURNING key_id
+    ) ${oneRowOrError('entry')}`;
+}
+
 /**
  * Records the end of an operation that was completed without its client, and the
  * outcome of a phase that could not be recorded before, if there is one.

@@ -11,7 +11,7 @@ import type { LastStatement } from '../postgres/transactions.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
 import { withDates } from '../postgres/times.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
-import { ENTRIES, performedSql, recordSql } from './phase-statements.js';
+import { ENTRIES, localEndSql, performedSql, recordSql } from './phase-statements.js';
 import { withoutValues } from './without-values.js';
 
 /** A foreign call about to be made. */
@@ -64,6 +64,7 @@ export class PhaseStore {
   private readonly recordOne: PreparedStatement;
   private readonly recordMany: BatchStatement;
   private readonly lastStatementOfWork: PreparedStatement;
+  private readonly endOfLocal: PreparedStatement;
 
   constructor(private readonly database: Database) {
     this.phases = database.table('idempotency_phases');
@@ -77,6 +78,7 @@ export class PhaseStore {
     this.lastStatementOfWork = new PreparedStatement(
       recordSql(keys, phases, 'one', true, distributed),
     );
+    this.endOfLocal = new PreparedStatement(localEndSql(keys, phases));
   }
 
   /**
@@ -107,10 +109,15 @@ export class PhaseStore {
    * both commit or neither does. It fails if the lease is lost.
    */
   lastStatement(ending: EndedPhase): LastStatement {
+    const { attempt, kind, state } = ending;
+    const isLocalEnd = kind === 'local' && state === 'finished';
+    const isPlain = isLocalEnd && !attempt.operation && !this.database.distributed;
     return {
-      scope: ending.attempt.scope,
-      statement: this.lastStatementOfWork,
-      parameters: parametersFor('one', entryParameters([ending])),
+      scope: attempt.scope,
+      statement: isPlain ? this.endOfLocal : this.lastStatementOfWork,
+      parameters: isPlain
+        ? localEndParameters(ending)
+        : parametersFor('one', entryParameters([ending])),
       failure: (error) =>
         foundNoRow(error) ? new LeaseLostError(ending.name) : withoutValues(error),
     };
@@ -196,6 +203,12 @@ function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
       entry.state === 'intended' ? null : resultOf(entry.attempt, entry.name, entry.result),
     ),
   ];
+}
+
+/** In the order of LOCAL_END there. */
+function localEndParameters({ attempt, name, position, result }: EndedPhase): unknown[] {
+  const { scope, id, owner, lease, number } = attempt;
+  return [scope, id, owner, lease, name, position, number, resultOf(attempt, name, result)];
 }
 
 function requestOf({ attempt, name, request }: Intent): string | null {

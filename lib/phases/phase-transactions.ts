@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { faultPoint } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
@@ -10,7 +11,7 @@ import {
 } from '../postgres/database-errors.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { persist } from '../postgres/retries.js';
-import type { LastStatement, Transactions } from '../postgres/transactions.js';
+import type { Transactions } from '../postgres/transactions.js';
 import { ConnectionWatch } from './connection-watch.js';
 import { phaseResult } from './phase-result.js';
 import { LeaseLostError } from '../policy/phase-errors.js';
@@ -64,38 +65,35 @@ export class PhaseTransactions {
     place: PhasePlace,
     work: (tx: EntityManager) => Promise<unknown>,
   ): Promise<string | undefined> {
-    const { attempt } = place;
+    const { attempt, name, position, kind } = place;
     const run: Run = { begun: false, lost: 0, watch: new ConnectionWatch() };
+    // A run does not count if there was no connection for it.
+    const begun = () => {
+      run.begun = true;
+    };
     const once = async () => {
       let result: string | undefined;
-      const committed = await this.transaction(run, async (tx) => {
-        const value = await perform(place, work, tx);
-        result = phaseResult(place.name, value);
-        if (!attempt) return undefined;
-        await faultPoint('before_commit', attempt, place);
-        const { name, position, kind } = place;
-        const state = 'finished';
-        return this.store.lastStatement({ attempt, name, position, kind, state, result });
-      });
+      const inTransaction = async (tx: EntityManager, client: ClientBase) => {
+        run.watch.begin(client);
+        try {
+          result = phaseResult(name, await perform(place, work, tx));
+          if (!attempt) return undefined;
+          const before = faultPoint('before_commit', attempt, place);
+          if (before) await before;
+          const state = 'finished';
+          return this.store.lastStatement({ attempt, name, position, kind, state, result });
+        } finally {
+          run.watch.end();
+        }
+      };
+      const committed = await this.transactions.run(inTransaction, begun);
       // The work wrote nothing, so its result can travel with those of other requests.
       if (!committed && attempt) await this.endAlone(place, attempt, 'finished', result);
-      if (attempt) await faultPoint('after_commit', attempt, place);
+      const after = attempt && faultPoint('after_commit', attempt, place);
+      if (after) await after;
       return result;
     };
     return this.again(place, once, run);
-  }
-
-  /** A run does not count if there was no connection for it. */
-  private transaction(
-    run: Run,
-    work: (tx: EntityManager) => Promise<LastStatement | undefined>,
-  ): Promise<boolean> {
-    return this.transactions.run(
-      (tx) => run.watch.during(tx.queryRunner!, () => work(tx)),
-      () => {
-        run.begun = true;
-      },
-    );
   }
 
   /** Finishes a phase that has only its result to write, in one statement. */
@@ -103,10 +101,12 @@ export class PhaseTransactions {
     const { attempt } = place;
     if (!attempt) return;
     await this.again(place, async () => {
-      await faultPoint('before_commit', attempt, place);
+      const before = faultPoint('before_commit', attempt, place);
+      if (before) await before;
       return this.endAlone(place, attempt, 'finished', result);
     });
-    await faultPoint('after_commit', attempt, place);
+    const after = faultPoint('after_commit', attempt, place);
+    if (after) await after;
   }
 
   /** Ends a phase that has no work of its own. */

@@ -269,11 +269,11 @@ export class Database {
    */
   async queryIn<Result = QueriedRows>(
     runner: QueryRunner,
+    client: ClientBase,
     statement: PreparedStatement,
     values: unknown[],
     send: Send<Result> = sendPlainly as Send<Result>,
   ): Promise<Result> {
-    const client = (await runner.connect()) as ClientBase;
     const name = this.prepares ? statement.nextName() : undefined;
     try {
       return await this.execute(client, runner, { name, text: statement.text, values }, send);

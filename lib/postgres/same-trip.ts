@@ -17,9 +17,11 @@ interface DriverQuery {
   submit(connection: Connection): Error | null;
   handleCommandComplete(message: { text: string }, connection: Connection): void;
   requiresPreparation(): boolean;
+  /** Undefined: it is not prepared. */
+  name: string | undefined;
 }
 
-type QueryClass = new (config: object) => DriverQuery;
+type QueryClass = new (text: string, values: unknown[]) => DriverQuery;
 
 interface Driver {
   query(query: DriverQuery): unknown;
@@ -187,7 +189,8 @@ export function sendFollowed(
     };
     query.callback = callback;
     // A package that wraps the driver may return a promise for it.
-    void Promise.resolve((client as Driver).query(query)).catch(reject);
+    const returned = (client as Driver).query(query) as Partial<PromiseLike<unknown>> | undefined;
+    if (typeof returned?.then === 'function') returned.then(undefined, reject);
   });
 }
 
@@ -212,7 +215,9 @@ function makeFollowedQuery(Query: QueryClass) {
       statement: DriverStatement,
       private readonly following: string,
     ) {
-      super(statement);
+      super(statement.text, statement.values);
+      // pg copies a config with all descriptors of its properties, which takes longer than the rest.
+      this.name = statement.name;
     }
 
     /** The simple protocol has no place for the second statement. */

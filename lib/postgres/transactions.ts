@@ -2,7 +2,13 @@ import type { ClientBase } from 'pg';
 import { QueryFailedError, type DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import type { Database } from './database.js';
 import type { PreparedStatement } from './prepared-statement.js';
-import { canShareTrips, FollowingFailed, Preceding, sendFollowed } from './same-trip.js';
+import {
+  canShareTrips,
+  FollowingFailed,
+  Preceding,
+  sendFollowed,
+  type DriverStatement,
+} from './same-trip.js';
 
 /** The statement that ends a transaction of the application. If it fails, nothing is committed. */
 export interface LastStatement {
@@ -32,23 +38,24 @@ export class Transactions {
   ) {}
 
   /**
-   * @param work returns the last statement, if there is to be one
+   * @param work returns the last statement, if there is to be one; it gets pg's client as well
    * @param begun is told that the transaction has begun
    * @returns false if the work sent nothing: then the last statement was not sent either
    */
   async run(
-    work: (tx: EntityManager) => Promise<LastStatement | undefined>,
+    work: (tx: EntityManager, client: ClientBase) => Promise<LastStatement | undefined>,
     begun: () => void,
   ): Promise<boolean> {
     const runner = this.dataSource.createQueryRunner();
     let frame: Frame | undefined;
     try {
-      frame = await this.frameOf(runner, begun);
+      const client = (await runner.connect()) as ClientBase;
+      frame = this.frameOf(runner, client, begun);
       await runner.startTransaction();
       if (!frame) begun();
-      const last = await work(runner.manager);
+      const last = await work(runner.manager, client);
       if (frame) return await frame.commit(last);
-      if (last) await this.send(runner, last);
+      if (last) await this.send(runner, client, last);
       await runner.commitTransaction();
       return true;
     } catch (error) {
@@ -61,20 +68,19 @@ export class Transactions {
     }
   }
 
-  private async send(runner: QueryRunner, last: LastStatement): Promise<void> {
+  private async send(runner: QueryRunner, client: ClientBase, last: LastStatement): Promise<void> {
     const { scope, statement, parameters, failure } = last;
     if (this.database.separatesScopes) await this.database.enter(runner, [scope]);
-    await this.database.queryIn(runner, statement, parameters).catch((error: unknown) => {
+    await this.database.queryIn(runner, client, statement, parameters).catch((error: unknown) => {
       throw failure(error);
     });
   }
 
   /** Undefined where BEGIN and COMMIT have to be sent by themselves. */
-  private async frameOf(runner: QueryRunner, begun: () => void): Promise<Frame | undefined> {
+  private frameOf(runner: QueryRunner, client: ClientBase, begun: () => void): Frame | undefined {
     // A coordinator plans each statement by itself, so it gains nothing.
-    if (this.database.distributed) return undefined;
-    const client = (await runner.connect()) as ClientBase;
-    return canShareTrips(client) ? new Frame(this.database, runner, client, begun) : undefined;
+    if (this.database.distributed || !canShareTrips(client)) return undefined;
+    return new Frame(this.database, runner, client, begun);
   }
 }
 
@@ -91,7 +97,7 @@ class Frame {
   constructor(
     private readonly database: Database,
     private readonly runner: QueryRunner,
-    client: ClientBase,
+    private readonly client: ClientBase,
     begun: () => void,
   ) {
     this.begin = new Preceding(client, begun);
@@ -132,7 +138,7 @@ class Frame {
     this.committing = false;
     this.used = !this.isUnused();
     if (!this.used) return this.logged(text);
-    return this.last && this.end(this.last).then((sent) => (sent ? this.logged(text) : send()));
+    return this.last && this.end(this.last, text, send);
   }
 
   /** Then BEGIN will not be sent either. */
@@ -140,17 +146,22 @@ class Frame {
     return !this.asked && this.begin.withdraw();
   }
 
-  /** @returns false if COMMIT was not sent: a package that wraps the driver may drop it */
-  private async end({ scope, statement, parameters, failure }: LastStatement): Promise<boolean> {
+  /** COMMIT is sent by itself if it was not sent before: a package that wraps the driver may drop it. */
+  private async end(
+    { scope, statement, parameters, failure }: LastStatement,
+    text: string,
+    send: () => Promise<unknown>,
+  ): Promise<unknown> {
     try {
       if (this.database.separatesScopes) await this.database.enter(this.runner, [scope]);
       const { followed } = await this.database.queryIn(
         this.runner,
+        this.client,
         statement,
         parameters,
-        (client, query) => sendFollowed(client, query, 'COMMIT'),
+        sendWithCommit,
       );
-      return followed !== undefined;
+      return followed === undefined ? send() : this.logged(text);
     } catch (error) {
       // As from TypeORM: a deferred constraint, for example, fails the COMMIT.
       if (!(error instanceof FollowingFailed)) throw failure(error);
@@ -158,10 +169,16 @@ class Frame {
     }
   }
 
-  private async logged(text: string): Promise<unknown[]> {
+  private logged(text: string): Promise<unknown> {
     this.runner.manager.connection.logger.logQuery(text, undefined, this.runner);
-    return [];
+    return NO_ROWS;
   }
 }
+
+/** TypeORM does not look at the result of a statement of the frame. */
+const NO_ROWS = Promise.resolve();
+
+const sendWithCommit = (client: object, statement: DriverStatement) =>
+  sendFollowed(client, statement, 'COMMIT');
 
 type Query = (text: string, ...rest: unknown[]) => Promise<unknown>;

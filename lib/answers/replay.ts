@@ -31,11 +31,21 @@ export function finalHeaders(
   expiresAt: Date | null,
   dialect: Dialect,
 ): Record<string, string> {
-  return {
-    // Until when the answer can be replayed; absent if it is kept for ever.
-    ...(expiresAt !== null && { 'idempotency-key-expires': expiresAt.toUTCString() }),
-    // stripe-node would retry these, and get the same answer each time.
-    ...(dialect === 'stripe' &&
-      (status === 409 || status >= 500) && { 'stripe-should-retry': 'false' }),
-  };
+  const headers: Record<string, string> = {};
+  // Until when the answer can be replayed; absent if it is kept for ever.
+  if (expiresAt !== null) headers['idempotency-key-expires'] = httpDate(expiresAt);
+  // stripe-node would retry these, and get the same answer each time.
+  if (dialect === 'stripe' && (status === 409 || status >= 500)) {
+    headers['stripe-should-retry'] = 'false';
+  }
+  return headers;
+}
+
+let latest = { second: NaN, text: '' };
+
+/** Answers of the same second usually expire in the same second. */
+function httpDate(date: Date): string {
+  const second = Math.floor(date.getTime() / 1000);
+  if (second !== latest.second) latest = { second, text: date.toUTCString() };
+  return latest.text;
 }

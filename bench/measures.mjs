@@ -99,6 +99,12 @@ const phases = [
     contender: 'rows',
     path: '/steps/local',
   },
+  {
+    id: 'transactions',
+    label: 'transactions of TypeORM with the same work alone',
+    contender: 'transactions',
+    path: '/steps/local',
+  },
   { id: 'ours.foreigns', label: 'ours, foreign phases', contender: 'ours', path: '/steps/foreign' },
   { id: 'dbos.foreigns', label: 'DBOS, steps', contender: 'dbos', path: '/steps/foreign' },
   {

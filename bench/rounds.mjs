@@ -21,6 +21,8 @@ const OVERHEAD = 200;
 const SHORTEST = 250;
 /** Requests of several steps are slow, so a window has to be wider to hold enough of them. */
 const WIDER = 1.5;
+/** Likewise for the warm-up. */
+const SLOWER = 3;
 
 /** @typedef {{ select: number, insert: number, update: number }} RoundTrips milliseconds */
 
@@ -90,7 +92,9 @@ export class Rounds {
         const { load } = this.stage;
         const ports = [server.port];
         if (measure.replay) await load.run({ ...jobOf('finish', measure, 0), ports });
-        await load.run({ ...jobOf('load', measure, duration), ports });
+        // Requests of several steps are slow, so the code of a step is called less often.
+        const longer = measure.steps ? duration * SLOWER : duration;
+        await load.run({ ...jobOf('load', measure, longer), ports });
       });
     }
   }

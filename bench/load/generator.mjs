@@ -2,7 +2,7 @@
 // fast, or runs a handler again instead of replaying, must not look quick.
 import { open, RAMP, send, summary } from './connections.mjs';
 import { paced } from './paced.mjs';
-import { freshKey, requestsTo } from './requests.mjs';
+import { freshKey, requestsTo, timeOrderedKey } from './requests.mjs';
 
 /** How many keys are replayed in turn, unless a job says otherwise. */
 const REPLAYED_KEYS = 500;
@@ -18,6 +18,7 @@ const REPLAYED_KEYS = 500;
  * @property {boolean} [replay] send the keys that `finish` has finished, again and again
  * @property {number} [replayedKeys] how many keys `finish` finishes
  * @property {number} [noteSize] bytes to add to the body
+ * @property {boolean} [timeOrdered] the keys of `load` are UUIDv7
  */
 
 /**
@@ -59,6 +60,7 @@ async function load(job) {
     const request = requestsTo(job.path, job.noteSize);
     const known = job.replay ? finished.get(serverOf(job)) : undefined;
     const keys = known && [...known.keys()];
+    const newKey = job.timeOrdered ? timeOrderedKey : freshKey;
     /** @type {number[]} */
     const latencies = [];
     let total = 0;
@@ -69,7 +71,7 @@ async function load(job) {
       /** @type {import('./http-connection.mjs').HttpConnection} */ connection,
     ) => {
       while (performance.now() < until) {
-        const key = keys ? /** @type {string} */ (keys[total % keys.length]) : freshKey();
+        const key = keys ? /** @type {string} */ (keys[total % keys.length]) : newKey();
         const sent = performance.now();
         const body = await send(connection, request(key));
         const answered = performance.now();

@@ -26,3 +26,9 @@ export function requestsTo(path, noteSize = 0) {
 }
 
 export const freshKey = randomUUID;
+
+/** A UUIDv7, as the package's client makes them: later keys sort behind earlier ones. */
+export function timeOrderedKey() {
+  const time = Date.now().toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+}

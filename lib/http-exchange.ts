@@ -14,6 +14,7 @@ import { RequestReader, type KeyedRequest, type RoutedRequest } from './request/
 import { answered } from './response/answered.js';
 import type { Client } from './response/client.js';
 import type { HandlerEnd } from './response/handler-end.js';
+import { HoldOptions } from './response/http-platform.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
 import { Observation } from './telemetry/observation.js';
 
@@ -110,8 +111,8 @@ export class HttpExchange implements RoutedRequest {
 
   /** Holds the application's answer until `record` says what to send. */
   hold(handlerEnd: HandlerEnd, record: (observed: ObservedAnswer) => Promise<AnswerToSend>): void {
-    const { maxResponseBytes: maxBytes } = this.policy;
-    this.platform.hold(this.request, this.response, { maxBytes, handlerEnd, record });
+    const options = new HoldOptions(this.policy.maxResponseBytes, handlerEnd, record);
+    this.platform.hold(this.request, this.response, options);
   }
 
   afterRecording(attempt: Attempt, observed: ObservedAnswer, recorded: Recorded): AnswerToSend {

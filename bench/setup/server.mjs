@@ -15,9 +15,11 @@ import { nodeUnderTest } from './node-version.mjs';
 /**
  * A server that waits for its turn would be taken for an idle one: V8 would collect what it can to
  * save memory, and throw away the optimised code that depends on it. A server at work never waits so
- * long.
+ * long. And V8 may decide once, by what a process happened to do in its first seconds, that requests
+ * live long, which makes each minor collection slower for good: two processes of one contender would
+ * differ by half. See "Garbage collection" in the README.
  */
-const AT_WORK = ['--no-memory-reducer'];
+const AT_WORK = ['--no-memory-reducer', '--no-allocation-site-pretenuring'];
 
 /** A server under test, in a process of its own. */
 export class Server {

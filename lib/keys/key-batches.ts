@@ -11,8 +11,20 @@ import type {
 import { LockedKeys } from './locked-keys.js';
 import type { Reserver } from './reserver.js';
 
-/** A reservation, or an outcome. */
-type Call = { kind: 'reserve'; reservation: Reservation } | { kind: 'finish'; outcome: KeyOutcome };
+/** A reservation, or an outcome. Classes, because they live as long as their requests: see "Garbage collection" in bench/README.md. */
+type Call = Reserve | Finish;
+
+class Reserve {
+  readonly kind = 'reserve';
+
+  constructor(readonly reservation: Reservation) {}
+}
+
+class Finish {
+  readonly kind = 'finish';
+
+  constructor(readonly outcome: KeyOutcome) {}
+}
 
 /** The call fails if the key could not be read. */
 export type Reserved = Exclude<ReserveResult, { kind: 'unread' }>;
@@ -49,14 +61,14 @@ export class KeyBatches implements Reserver {
   reserve(reservation: Reservation): Promise<Reserved> {
     return this.locked.has(reservation)
       ? this.reserveLocked(reservation)
-      : (this.calls.call({ kind: 'reserve', reservation }) as Promise<Reserved>);
+      : (this.calls.call(new Reserve(reservation)) as Promise<Reserved>);
   }
 
   /** The key was locked a moment ago: it is read first, without a lock, and by itself. */
   private async reserveLocked(reservation: Reservation): Promise<Reserved> {
     const [found] = await this.keys.lookUp([reservation]);
     if (found?.kind === 'found') return found;
-    return this.calls.call({ kind: 'reserve', reservation }, true) as Promise<Reserved>;
+    return this.calls.call(new Reserve(reservation), true) as Promise<Reserved>;
   }
 
   /**
@@ -65,7 +77,7 @@ export class KeyBatches implements Reserver {
    * @param alone sent by itself
    */
   finish(outcome: KeyOutcome, alone = false): Promise<RecordedOutcome | undefined> {
-    return this.calls.call({ kind: 'finish', outcome }, alone || isLarge(outcome)) as Promise<
+    return this.calls.call(new Finish(outcome), alone || isLarge(outcome)) as Promise<
       RecordedOutcome | undefined
     >;
   }

@@ -26,6 +26,7 @@ import type { Reserver } from './reserver.js';
 import type { WaitingRequests } from './waiting-requests.js';
 import { releaseReservation } from './release-reservation.js';
 import { ofKey } from '../telemetry/key-labels.js';
+import type { Observation } from '../telemetry/observation.js';
 
 /** Far more rounds than any real race takes; only a broken store reaches this. */
 const MOST_ROUNDS = 1_000;
@@ -36,22 +37,27 @@ const COMMIT_PAUSE = 20;
 /** The pause between two reads of a row that stays locked. */
 const LOCKED_PAUSE = 100;
 
-/** A request that asks for its key. */
-interface Asker {
-  reservation: Reservation;
-  policy: ResolvedPolicy;
-  /** Undefined if it is not known whether the client is still there. */
-  client: Client | undefined;
+/** A request that asks for its key. A class for the same reason as its reservation. */
+class Asker {
   /** By performance.now(). */
-  waitUntil: number;
+  readonly waitUntil: number;
   /** Statements without a reply, which may have reserved the key, or may still do so. */
-  unsure: Promise<unknown>[];
+  readonly unsure: Promise<unknown>[] = [];
   /** How often the key's row was locked when it was to be changed. */
-  timesLocked: number;
+  timesLocked = 0;
   /** The data key of the scope was read again. */
-  renewed: boolean;
+  renewed = false;
   /** Gives back its place among those that wait; null if there was none for it. */
-  leavePlace?: (() => void) | null;
+  leavePlace: (() => void) | null | undefined;
+
+  constructor(
+    readonly reservation: Reservation,
+    readonly policy: ResolvedPolicy,
+    /** Undefined if it is not known whether the client is still there. */
+    readonly client: Client | undefined,
+  ) {
+    this.waitUntil = performance.now() + policy.waitFor;
+  }
 }
 
 /** Decides what a request with a key gets, and reserves the key if it is to run. */
@@ -86,16 +92,8 @@ export class Reservations {
     client: Client | undefined,
     cipher: ColumnCipher,
   ): Promise<Decision> {
-    const reservation = reservationOf(request, policy, cipher);
-    const asker: Asker = {
-      reservation,
-      policy,
-      client,
-      waitUntil: performance.now() + policy.waitFor,
-      unsure: [],
-      timesLocked: 0,
-      renewed: false,
-    };
+    const reservation = new RequestReservation(request, policy, cipher);
+    const asker = new Asker(reservation, policy, client);
     const lockedUntil = performance.now() + this.storeTimeout;
     let decision: Decision | undefined;
     this.leases.deciding();
@@ -279,30 +277,40 @@ export class Reservations {
   }
 }
 
-function reservationOf(
-  request: KeyedRequest,
-  { lease, retention, onAbandoned, onExpired, staleKeys }: ResolvedPolicy,
-  cipher: ColumnCipher,
-): Reservation {
-  const { scope, endpoint, key, fingerprint, observed, ofClient } = request;
-  const madeAt = staleKeys === 'reject' ? keyTime(key) : undefined;
-  const owner = randomUUID();
-  return {
-    scope,
-    endpoint,
-    key,
-    fingerprint,
-    owner,
-    lease,
-    retention,
-    onAbandoned,
-    onExpired,
-    madeAt,
-    asked: request.summarise(),
-    cipher,
-    observed,
-    ofClient,
-  };
+/** A class, because it lives as long as its request: see "Garbage collection" in bench/README.md. */
+class RequestReservation implements Reservation {
+  readonly scope: string;
+  readonly endpoint: string;
+  readonly key: string;
+  readonly fingerprint: Buffer;
+  readonly owner = randomUUID();
+  readonly lease: number;
+  readonly retention: number | null;
+  readonly onAbandoned: Reservation['onAbandoned'];
+  readonly onExpired: Reservation['onExpired'];
+  readonly madeAt: number | undefined;
+  readonly asked: Reservation['asked'];
+  readonly observed: Observation;
+  readonly ofClient: boolean | undefined;
+
+  constructor(
+    request: KeyedRequest,
+    policy: ResolvedPolicy,
+    public cipher: ColumnCipher,
+  ) {
+    this.scope = request.scope;
+    this.endpoint = request.endpoint;
+    this.key = request.key;
+    this.fingerprint = request.fingerprint;
+    this.lease = policy.lease;
+    this.retention = policy.retention;
+    this.onAbandoned = policy.onAbandoned;
+    this.onExpired = policy.onExpired;
+    this.madeAt = policy.staleKeys === 'reject' ? keyTime(request.key) : undefined;
+    this.asked = request.summarise();
+    this.observed = request.observed;
+    this.ofClient = request.ofClient;
+  }
 }
 
 function inProgress({ id, runningFor }: FoundKey, policy: ResolvedPolicy): Decision {

@@ -5,9 +5,27 @@ import { HandlerRun } from './handler-run.js';
 import { OpenTransactions } from './open-transactions.js';
 import { PhaseJournal } from './phase-journal.js';
 import { aroundPhasedRoute, withoutConnection } from './phase-refusals.js';
-import { requestContext } from './request-context.js';
+import { requestContext, type RequestContext } from './request-context.js';
 import type { TransactionWatch } from './transaction-watch.js';
 import type { UsageGuard } from './usage-guard.js';
+
+/** A class, because it lives as long as its request: see "Garbage collection" in bench/README.md. */
+class HandlerContext implements RequestContext {
+  readonly journal: PhaseJournal;
+  readonly unguarded = false;
+  readonly unprotected = false;
+  readonly phase = undefined;
+
+  constructor(
+    readonly attempt: Attempt | undefined,
+    readonly route: string,
+    readonly guard: UsageGuard,
+    readonly phased: boolean,
+    readonly transactions: OpenTransactions,
+  ) {
+    this.journal = new PhaseJournal(attempt);
+  }
+}
 
 /** Prepares the runs of handlers: their request contexts, and the check for open transactions. */
 export class HandlerRunner {
@@ -28,17 +46,8 @@ export class HandlerRunner {
 
   /** @param attempt undefined if the request has no key, and needs none */
   prepare(route: string, { phased }: ResolvedPolicy, attempt?: Attempt): HandlerRun {
-    return new HandlerRun({
-      attempt,
-      journal: new PhaseJournal(attempt),
-      route,
-      guard: this.guard,
-      phased,
-      transactions: requestContext.surroundings?.transactions ?? new OpenTransactions(),
-      unguarded: false,
-      unprotected: false,
-      phase: undefined,
-    });
+    const transactions = requestContext.surroundings?.transactions ?? new OpenTransactions();
+    return new HandlerRun(new HandlerContext(attempt, route, this.guard, phased, transactions));
   }
 
   /**

@@ -58,13 +58,17 @@ export class Failed {
   constructor(readonly error: unknown) {}
 }
 
-interface PendingCall<In, Out> {
-  item: In;
-  alone: boolean;
-  weight: number;
-  since: number;
-  resolve: (out: Out) => void;
-  reject: (error: unknown) => void;
+/** A class, because it lives as long as its request: see "Garbage collection" in bench/README.md. */
+class PendingCall<In, Out> {
+  readonly since = performance.now();
+
+  constructor(
+    readonly item: In,
+    readonly alone: boolean,
+    readonly weight: number,
+    readonly resolve: (out: Out) => void,
+    readonly reject: (error: unknown) => void,
+  ) {}
 }
 
 /**
@@ -105,7 +109,7 @@ export class Batcher<In, Out> {
         return;
       }
       const weight = alone ? this.bytes : this.options.weigh(item);
-      this.waiting.push({ item, alone, weight, since: performance.now(), resolve, reject });
+      this.waiting.push(new PendingCall(item, alone, weight, resolve, reject));
       this.waitingWeight += weight;
       this.sendSoon();
       this.watch();

@@ -18,7 +18,7 @@ import type { Lane } from './lane.js';
 import { persist } from './retries.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import type { Connection } from './reserved-connection.js';
-import type { DriverStatement } from './same-trip.js';
+import { sendStatement, type DriverStatement, type QueriedRows } from './driver-statement.js';
 import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-statements.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { Progress } from './statement-progress.js';
@@ -272,7 +272,7 @@ export class Database {
     client: ClientBase,
     statement: PreparedStatement,
     values: unknown[],
-    send: Send<Result> = sendPlainly as Send<Result>,
+    send: Send<Result> = sendStatement as Send<Result>,
   ): Promise<Result> {
     const name = this.prepares ? statement.nextName() : undefined;
     try {
@@ -342,7 +342,7 @@ export class Database {
     client: ClientBase,
     runner: QueryRunner | undefined,
     statement: DriverStatement,
-    send: Send<Result> = sendPlainly as Send<Result>,
+    send: Send<Result> = sendStatement as Send<Result>,
   ): Promise<Result> {
     const { logger } = this.dataSource;
     const { text, values } = statement;
@@ -361,13 +361,5 @@ async function endConnection(client: ClientBase): Promise<void> {
   await (client as Client).end().catch(() => undefined);
 }
 
-/** What is used of a result of pg. Its own types are not named, because not everybody has them. */
-interface QueriedRows {
-  rows: unknown[];
-}
-
 /** Sends a statement through the driver. @param client a `ClientBase` of pg */
 type Send<Result> = (client: object, statement: DriverStatement) => Promise<Result>;
-
-const sendPlainly: Send<QueriedRows> = (client, statement) =>
-  (client as ClientBase).query(statement);

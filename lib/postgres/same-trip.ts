@@ -2,42 +2,13 @@
 // that the server skips what follows a statement that fails. It uses what pg offers to packages
 // such as pg-cursor; where a client lacks it, statements are sent one by one.
 
-/** What is used of pg's connection, which turns calls into messages to the server. */
-interface Connection {
-  parse(query: { text: string; name?: string }): void;
-  bind(config: object): void;
-  execute(config: object): void;
-  query(text: string): void;
-  emit(event: string, message?: unknown): boolean;
-}
-
-/** What is used of pg's query, which turns messages of the server into a result. */
-interface DriverQuery {
-  callback: (error: Error | null) => void;
-  submit(connection: Connection): Error | null;
-  handleCommandComplete(message: { text: string }, connection: Connection): void;
-  requiresPreparation(): boolean;
-  /** Undefined: it is not prepared. */
-  name: string | undefined;
-}
-
-type QueryClass = new (text: string, values: unknown[]) => DriverQuery;
-
-interface Driver {
-  query(query: DriverQuery): unknown;
-  connection?: Connection;
-  /** pg sends each statement at once, and refuses queries of other packages. */
-  pipeline?: boolean;
-  constructor: { Query?: QueryClass };
-}
-
-/** A statement for `client.query()`. */
-export interface DriverStatement {
-  text: string;
-  values: unknown[];
-  /** Undefined: it is not prepared. */
-  name?: string | undefined;
-}
+import {
+  sendQuery,
+  type Connection,
+  type Driver,
+  type DriverStatement,
+  type QueryClass,
+} from './driver-statement.js';
 
 const USED = ['parse', 'bind', 'execute', 'query', 'emit'] as const;
 
@@ -175,23 +146,19 @@ export class FollowingFailed extends Error {
 }
 
 /** Sends a statement, and then, if it succeeds, another one without results. */
-export function sendFollowed(
+export async function sendFollowed(
   client: object,
   statement: DriverStatement,
   text: string,
 ): Promise<FollowedResult> {
   const FollowedQuery = followedQueryOf((client as Driver).constructor.Query!);
-  return new Promise((resolve, reject) => {
-    const query = new FollowedQuery(statement, text);
-    const callback = (error: Error | null) => {
-      if (error) reject(query.ended ? new FollowingFailed(error) : error);
-      else resolve({ followed: query.followed });
-    };
-    query.callback = callback;
-    // A package that wraps the driver may return a promise for it.
-    const returned = (client as Driver).query(query) as Partial<PromiseLike<unknown>> | undefined;
-    if (typeof returned?.then === 'function') returned.then(undefined, reject);
-  });
+  const query = new FollowedQuery(statement, text);
+  try {
+    await sendQuery(client, query);
+  } catch (error) {
+    throw query.ended ? new FollowingFailed(error as Error) : error;
+  }
+  return { followed: query.followed };
 }
 
 type FollowedQueryClass = ReturnType<typeof makeFollowedQuery>;
@@ -216,7 +183,6 @@ function makeFollowedQuery(Query: QueryClass) {
       private readonly following: string,
     ) {
       super(statement.text, statement.values);
-      // pg copies a config with all descriptors of its properties, which takes longer than the rest.
       this.name = statement.name;
     }
 

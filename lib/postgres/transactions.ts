@@ -2,13 +2,8 @@ import type { ClientBase } from 'pg';
 import { QueryFailedError, type DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import type { Database } from './database.js';
 import type { PreparedStatement } from './prepared-statement.js';
-import {
-  canShareTrips,
-  FollowingFailed,
-  Preceding,
-  sendFollowed,
-  type DriverStatement,
-} from './same-trip.js';
+import type { DriverStatement } from './driver-statement.js';
+import { canShareTrips, FollowingFailed, Preceding, sendFollowed } from './same-trip.js';
 
 /** The statement that ends a transaction of the application. If it fails, nothing is committed. */
 export interface LastStatement {
@@ -152,6 +147,7 @@ class Frame {
     text: string,
     send: () => Promise<unknown>,
   ): Promise<unknown> {
+    let committed: boolean;
     try {
       if (this.database.separatesScopes) await this.database.enter(this.runner, [scope]);
       const { followed } = await this.database.queryIn(
@@ -161,12 +157,13 @@ class Frame {
         parameters,
         sendWithCommit,
       );
-      return followed === undefined ? send() : this.logged(text);
+      committed = followed !== undefined;
     } catch (error) {
       // As from TypeORM: a deferred constraint, for example, fails the COMMIT.
       if (!(error instanceof FollowingFailed)) throw failure(error);
       throw new QueryFailedError('COMMIT', undefined, error.cause);
     }
+    return committed ? this.logged(text) : send();
   }
 
   private logged(text: string): Promise<unknown> {

@@ -19,6 +19,16 @@ export interface RequestSummary {
   kept?: string | undefined;
 }
 
+/** A class, because it lives as long as its request: see "Garbage collection" in bench/README.md. */
+export class KeptSummary implements RequestSummary {
+  constructor(
+    readonly method: string,
+    readonly route: string,
+    readonly path: string,
+    readonly kept: string | undefined,
+  ) {}
+}
+
 const logger = new Logger('IdempotencyModule');
 
 /**

@@ -2,9 +2,9 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyName } from '../schema/key-name.js';
 import { endOfTurn } from './end-of-turn.js';
-import { customFingerprint, fingerprint } from './fingerprint.js';
+import { customFingerprint, fingerprint, type FingerprintInput } from './fingerprint.js';
 import { describeRequest, routeOnHost, type IncomingRequest } from './incoming-request.js';
-import { keptRequest, pathOf, type RequestSummary } from './kept-request.js';
+import { KeptSummary, keptRequest, pathOf, type RequestSummary } from './kept-request.js';
 import { givenKey, givenKeyMissing } from './given-key.js';
 import { keyMissing, readKey } from './key-header.js';
 import type { Observation } from '../telemetry/observation.js';
@@ -65,25 +65,35 @@ export class RequestReader {
       request,
       routed.ofHost ? routeOnHost(request, pattern) : pattern,
     );
-    const { method, route, url } = described;
-    const keyed: KeyedRequest = {
-      scope,
-      endpoint: policy.keyspace === 'endpoint' ? `${method} ${route}` : '',
-      key,
-      fingerprint: policy.fingerprint
-        ? customFingerprint(described, await policy.fingerprint(request, context))
-        : fingerprint(described),
-      observed,
-      ofClient: true,
-      summarise: () => ({
-        method,
-        route,
-        path: pathOf(url),
-        kept: keptRequest(policy.keepRequest, request, request.body),
-      }),
-    };
+    const { method, route } = described;
+    const endpoint = policy.keyspace === 'endpoint' ? `${method} ${route}` : '';
+    const print = policy.fingerprint
+      ? customFingerprint(described, await policy.fingerprint(request, context))
+      : fingerprint(described);
     // Without the request: what is observed may outlive it.
-    observed.name = { scope, endpoint: keyed.endpoint, key };
-    return keyed;
+    observed.name = { scope, endpoint, key };
+    return new IdentifiedRequest(scope, endpoint, key, print, observed, described, routed);
+  }
+}
+
+/** A class, because it lives as long as its request: see "Garbage collection" in bench/README.md. */
+class IdentifiedRequest implements KeyedRequest {
+  readonly ofClient = true;
+
+  constructor(
+    readonly scope: string,
+    readonly endpoint: string,
+    readonly key: string,
+    readonly fingerprint: Buffer,
+    readonly observed: Observation,
+    private readonly described: FingerprintInput,
+    private readonly routed: RoutedRequest,
+  ) {}
+
+  summarise(): RequestSummary {
+    const { method, route, url } = this.described;
+    const { policy, request } = this.routed;
+    const kept = keptRequest(policy.keepRequest, request, request.body);
+    return new KeptSummary(method, route, pathOf(url), kept);
   }
 }

@@ -3,15 +3,18 @@ import type { Client } from './client.js';
 import type { EventStream } from './event-stream.js';
 import type { HandlerEnd } from './handler-end.js';
 
-export interface HoldOptions {
-  /** Larger bodies are sent without being recorded, after `record`. */
-  maxBytes: number;
-  handlerEnd: HandlerEnd;
-  /**
-   * Called exactly once, after the handler has ended and before the first byte is
-   * sent. Never rejects.
-   */
-  record: (observed: ObservedAnswer) => Promise<AnswerToSend>;
+/** A class, because it lives as long as its request: see "Garbage collection" in bench/README.md. */
+export class HoldOptions {
+  constructor(
+    /** Larger bodies are sent without being recorded, after `record`. */
+    readonly maxBytes: number,
+    readonly handlerEnd: HandlerEnd,
+    /**
+     * Called exactly once, after the handler has ended and before the first byte is
+     * sent. Never rejects.
+     */
+    readonly record: (observed: ObservedAnswer) => Promise<AnswerToSend>,
+  ) {}
 }
 
 /** The interface to one HTTP framework under Nest. */

@@ -11,14 +11,26 @@ export interface Interceptor {
   end(args: unknown[]): unknown;
 }
 
-/** The methods as they were before, to be called on the response. */
-export interface OriginalMethods {
+/**
+ * The methods as they were before, to be called on the response. A class, because
+ * it lives as long as its request: see "Garbage collection" in bench/README.md.
+ */
+export class OriginalMethods {
+  readonly writeHead: (...args: unknown[]) => unknown;
+  readonly flushHeaders: () => void;
+  readonly write: (...args: unknown[]) => boolean;
+  readonly end: (...args: unknown[]) => unknown;
   /** Of the response before; it still knows what has been sent. */
   readonly prototype: object;
-  writeHead(...args: unknown[]): unknown;
-  flushHeaders(): void;
-  write(...args: unknown[]): boolean;
-  end(...args: unknown[]): unknown;
+
+  constructor(raw: ServerResponse) {
+    const { writeHead, flushHeaders, write, end } = raw;
+    this.writeHead = writeHead as OriginalMethods['writeHead'];
+    this.flushHeaders = flushHeaders;
+    this.write = write as OriginalMethods['write'];
+    this.end = end as OriginalMethods['end'];
+    this.prototype = Object.getPrototypeOf(raw) as object;
+  }
 }
 
 const interceptorOf = Symbol('interceptor');
@@ -59,11 +71,10 @@ const members: Members = { methods, getters: { headersSent, writableEnded } };
  * the life of the response, because others may have wrapped these methods again.
  */
 export function interceptResponse(raw: ServerResponse, interceptor: Interceptor): OriginalMethods {
-  const { writeHead, flushHeaders, write, end } = raw;
-  const prototype = Object.getPrototypeOf(raw) as object;
+  const original = new OriginalMethods(raw);
   (raw as Intercepted)[interceptorOf] = interceptor;
   overlay(raw, members);
-  return { writeHead, flushHeaders, write, end, prototype } as unknown as OriginalMethods;
+  return original;
 }
 
 /** The property as the response itself has it, behind the interceptor. */

@@ -2,7 +2,11 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyName } from '../schema/key-name.js';
 import { endOfTurn } from './end-of-turn.js';
-import { customFingerprint, fingerprint, type FingerprintInput } from './fingerprint.js';
+import {
+  customFingerprint,
+  fingerprint as wholeFingerprint,
+  type FingerprintInput,
+} from './fingerprint.js';
 import { describeRequest, routeOnHost, type IncomingRequest } from './incoming-request.js';
 import { KeptSummary, keptRequest, pathOf, type RequestSummary } from './kept-request.js';
 import { givenKey, givenKeyMissing } from './given-key.js';
@@ -69,7 +73,7 @@ export class RequestReader {
     const endpoint = policy.keyspace === 'endpoint' ? `${method} ${route}` : '';
     const print = policy.fingerprint
       ? customFingerprint(described, await policy.fingerprint(request, context))
-      : fingerprint(described);
+      : wholeFingerprint(described);
     // Without the request: what is observed may outlive it.
     observed.name = { scope, endpoint, key };
     return new IdentifiedRequest(scope, endpoint, key, print, observed, described, routed);

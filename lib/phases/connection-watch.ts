@@ -23,11 +23,11 @@ export class ConnectionWatch {
   private reason: Error | undefined;
   private client: ClientBase | undefined;
 
-  /** Until `end()`. */
-  begin(client: ClientBase): void {
+  /** Until `end()`. @param client a `ClientBase` of pg, whose types not everybody has */
+  begin(client: object): void {
     this.reason = undefined;
-    this.client = client;
-    client.on('error', this.onError);
+    this.client = client as ClientBase;
+    this.client.on('error', this.onError);
   }
 
   end(): void {

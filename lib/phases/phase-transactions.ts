@@ -1,5 +1,4 @@
 import { Logger } from '@nestjs/common';
-import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { faultPoint } from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
@@ -73,7 +72,7 @@ export class PhaseTransactions {
     };
     const once = async () => {
       let result: string | undefined;
-      const inTransaction = async (tx: EntityManager, client: ClientBase) => {
+      const inTransaction = async (tx: EntityManager, client: object) => {
         run.watch.begin(client);
         try {
           result = phaseResult(name, await perform(place, work, tx));

@@ -263,20 +263,21 @@ export class Database {
   }
 
   /**
-   * A statement inside a transaction of the application. If it cannot be
+   * A statement inside a transaction of the application, on pg's client of its runner. If it cannot be
    * prepared, the transaction has to be repeated; from then on it is sent
    * unprepared.
    */
   async queryIn<Result = QueriedRows>(
     runner: QueryRunner,
-    client: ClientBase,
+    client: object,
     statement: PreparedStatement,
     values: unknown[],
     send: Send<Result> = sendStatement as Send<Result>,
   ): Promise<Result> {
     const name = this.prepares ? statement.nextName() : undefined;
     try {
-      return await this.execute(client, runner, { name, text: statement.text, values }, send);
+      const query = { name, text: statement.text, values };
+      return await this.execute(client as ClientBase, runner, query, send);
     } catch (error) {
       if (isUnprepared(error)) this.stopPreparing(error);
       throw error;

@@ -38,7 +38,7 @@ export class Transactions {
    * @returns false if the work sent nothing: then the last statement was not sent either
    */
   async run(
-    work: (tx: EntityManager, client: ClientBase) => Promise<LastStatement | undefined>,
+    work: (tx: EntityManager, client: object) => Promise<LastStatement | undefined>,
     begun: () => void,
   ): Promise<boolean> {
     const runner = this.dataSource.createQueryRunner();

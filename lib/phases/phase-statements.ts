@@ -129,8 +129,8 @@ const LOCAL_END = {
 /**
  * Records the end of a local phase inside the transaction of its work. The same
  * as `recordSql` for the attempt of a plain request: nothing is stored for
- * workers, and no earlier intent can be there. PostgreSQL needs a fifth less
- * time for it. It fails if the lease is lost, or if the phase has ended before.
+ * workers, and no earlier intent can be there. It is less work for PostgreSQL. It
+ * fails if the lease is lost, or if the phase has ended before.
  */
 export function localEndSql(keys: string, phases: string): string {
   const e = new GivenRows('one', LOCAL_END, 'e');

@@ -8,9 +8,8 @@ export const NOTHING_SHARED: Shared = new Set();
 
 /**
  * The columns of a batch. A column in which all rows have the same value is one
- * plain parameter: each value in an array costs the server about a microsecond,
- * to read it from text and to hand it on, which is more than most columns are
- * worth.
+ * plain parameter: the server reads each value of an array from text and hands it
+ * on, which is more than most columns are worth.
  *
  * Columns are shared in levels, each with the columns of the levels before it, so
  * that a statement has few forms that connections have to prepare.

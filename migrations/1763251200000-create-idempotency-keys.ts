@@ -120,9 +120,10 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         -- keys where it meets unknown ones, and passes both.
         "held_at" TIMESTAMP WITH TIME ZONE,
 
-        -- The lock: of two inserts of one key, one finds the other's row here. The
-        -- scope comes first: a database of several nodes finds the node by it.
-        CONSTRAINT ${names.primaryKey('scope', 'endpoint', 'key')} PRIMARY KEY ("scope", "endpoint", "key"),
+        -- The lock: of two inserts of one key, one finds the other's row here. The scope
+        -- comes first, so that the keys of one scope can be read. The endpoint comes last:
+        -- keys nearly always differ before it, and each further column is more to compare.
+        CONSTRAINT ${names.primaryKey('scope', 'key', 'endpoint')} PRIMARY KEY ("scope", "key", "endpoint"),
         -- For people, URLs and references from tables of the user's.
         CONSTRAINT ${names.unique('id')} UNIQUE ("id"),
         -- One constant: every statement reads and prepares a check anew, and a list

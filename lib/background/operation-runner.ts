@@ -188,8 +188,7 @@ export class OperationRunner {
       this.tools.keys.finish([
         {
           scope: attempt.scope,
-          endpoint: attempt.endpoint,
-          key: attempt.key,
+          id: attempt.id,
           owner: attempt.owner,
           status: unknown ? 'unknown' : 'failed_retryable',
           ...NO_ANSWER,

@@ -31,11 +31,7 @@ export type Reserved = Exclude<ReserveResult, { kind: 'unread' }>;
 
 type Result = Reserved | RecordedOutcome | undefined;
 
-/**
- * A larger answer is sent by itself, in bytes. As a plain parameter it travels as
- * it is; in an array it would be text of twice its size, which both sides have to
- * convert.
- */
+/** A larger answer is sent by itself: small ones should not wait until its bytes have travelled. */
 const LARGE = 16 * 1024;
 
 /**

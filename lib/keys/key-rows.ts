@@ -33,7 +33,7 @@ export function datedReserveParameters(wanted: readonly Reservation[]): unknown[
 /** In the order of OUTCOME there. */
 export function finishParameters(outcomes: readonly KeyOutcome[]): unknown[][] {
   return [
-    ...nameColumns(outcomes),
+    outcomes.map((e) => e.id),
     outcomes.map((e) => e.owner),
     outcomes.map((e) => e.status),
     outcomes.map((e) => e.responseStatus),

@@ -44,9 +44,7 @@ export const RESERVATIONS = new BatchColumns(
 
 /** And those of an outcome. */
 const OUTCOME = {
-  scope: 'text',
-  endpoint: 'text',
-  key: 'text',
+  id: 'bigint',
   owner: 'uuid',
   status: 'text',
   response_status: 'int',
@@ -58,6 +56,9 @@ const OUTCOME = {
   resume_in: 'float8',
 };
 
+/** Of one outcome, the scope as well, behind the others: a distributed table finds the node by it. */
+const OF_SCOPE = `AND k.scope = $${Object.keys(OUTCOME).length + 1}::text`;
+
 /** Most requests of a moment succeed, and many with the same headers. */
 export const OUTCOMES = new BatchColumns(
   OUTCOME,
@@ -67,8 +68,8 @@ export const OUTCOMES = new BatchColumns(
 
 /**
  * Reserves the keys that are free. The insert is the lock: there is no prior read
- * that could be stale. Rows are inserted in key order, so that two processes
- * cannot deadlock.
+ * that could be stale. Rows are inserted in one order, so that two processes
+ * cannot deadlock: by the key first, because it differs nearly always.
  *
  * The statement for one row cannot refuse a stale key: use `many` for that.
  *
@@ -84,21 +85,21 @@ export function reserveSql(keys: string, rows: Rows, distributed = false, shared
     w.of('key'),
     w.of('fingerprint'),
     w.of('owner'),
-    `now() + ${w.of('lease')} * interval '1 millisecond'`,
-    `now() + ${w.of('retention')} * interval '1 millisecond'`,
+    w.computed(`now() + ${w.of('lease')} * interval '1 millisecond'`, 'lease'),
+    w.computed(`now() + ${w.of('retention')} * interval '1 millisecond'`, 'retention'),
     w.of('on_abandoned'),
     w.of('on_expired'),
     w.of('method'),
     w.of('route'),
     w.of('path'),
-    `${w.of('request')}::json`,
+    w.asJson('request', 'json'),
     w.of('traceparent'),
   ].join();
   const source = {
     one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${BOUNDED_LOCK_WAIT}`,
     many: `SELECT ${values} FROM ${w.tables.join()}
-           WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${stale(w.of('made_at'), w.of('retention'))}
-           ORDER BY w.scope, w.endpoint, w.key`,
+           WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${w.computed(stale(w.of('made_at'), w.of('retention')), 'made_at', 'retention')}
+           ORDER BY w.key, w.scope, w.endpoint`,
   };
   return `INSERT INTO ${keys}
       (${NAME}, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired,
@@ -156,14 +157,14 @@ export function finishSql(keys: string, rows: Rows, after = 0, shared?: Shared):
   const e = new GivenRows(rows, OUTCOME, 'e', after, shared);
   const status = e.of('status');
   const retention = (share: number) =>
-    `now() + ${share} * ${e.of('retention')} * interval '1 millisecond'`;
+    e.computed(`now() + ${share} * ${e.of('retention')} * interval '1 millisecond'`, 'retention');
   // Separate, because distributed tables allow no time arithmetic inside a CASE.
   const times = `LATERAL (SELECT now(), ${retention(0.9)}, ${retention(1)}) AS t (now, nine_tenths, whole)`;
   return `UPDATE ${keys} k
     SET status = ${status},
         recovery_point = CASE WHEN ${status} = 'completed' THEN 'finished' ELSE k.recovery_point END,
         response_status = ${e.of('response_status')},
-        response_headers = ${e.of('response_headers')}::jsonb,
+        response_headers = ${e.asJson('response_headers', 'jsonb')},
         response_body = ${e.of('response_body')},
         response_version = ${e.of('response_version')},
         last_error_code = ${e.of('error_code')},
@@ -185,7 +186,7 @@ export function finishSql(keys: string, rows: Rows, after = 0, shared?: Shared):
         END
     FROM ${[...e.tables, times].join()}
     WHERE ${BOUNDED_LOCK_WAIT}
-      AND k.scope = ${e.of('scope')} AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
+      AND k.id = ${e.of('id')} ${rows === 'one' ? OF_SCOPE : ''}
       AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
     RETURNING k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"`;
 }
@@ -204,8 +205,7 @@ export function reserveAndFinishSql(keys: string, wanted?: Shared, outcomes?: Sh
 /** The parameters of an outcome that may have been recorded. */
 const RECORDED = {
   scope: 'text',
-  endpoint: 'text',
-  key: 'text',
+  id: 'bigint',
   owner: 'uuid',
   status: 'text',
   response_status: 'int',
@@ -224,7 +224,7 @@ export function recordedSql(keys: string, rows: Rows): string {
   return `UPDATE ${keys} k SET status = k.status
     ${e.tables.map((table) => `FROM ${table}`).join()}
     WHERE ${BOUNDED_LOCK_WAIT}
-      AND k.scope = ${e.of('scope')} AND k.endpoint = ${e.of('endpoint')} AND k.key = ${e.of('key')}
+      AND k.scope = ${e.of('scope')} AND k.id = ${e.of('id')}
       AND k.owner = ${e.of('owner')} AND k.status = ${e.of('status')}
       -- An operator may have given another answer for an attempt that stood still.
       AND k.response_status IS NOT DISTINCT FROM ${e.of('response_status')}

@@ -105,7 +105,10 @@ export type ReserveResult =
   | { kind: 'unread'; error: unknown };
 
 /** The outcome of an attempt. */
-export interface KeyOutcome extends KeyName, StoredAnswer {
+export interface KeyOutcome extends StoredAnswer {
+  scope: string;
+  /** The key's, by which its row is found. */
+  id: string;
   owner: string;
   status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'performed' | 'unknown'>;
   errorCode: ErrorCode | null;
@@ -228,7 +231,7 @@ export class KeyStore {
     const columns = finishParameters(outcomes);
     const [statement, parameters] =
       outcomes.length === 1
-        ? [this.finishOne, parametersFor('one', columns)]
+        ? [this.finishOne, [...parametersFor('one', columns), outcomes[0]!.scope]]
         : this.finishMany.of(columns);
     const rows = await this.database
       .for(outcomes)
@@ -253,7 +256,8 @@ export class KeyStore {
   private recordedBefore(outcomes: readonly KeyOutcome[]): Promise<FinishedRow[]> {
     const count = outcomes.length === 1 ? 'one' : 'many';
     const columns = [
-      ...nameColumns(outcomes),
+      outcomes.map((e) => e.scope),
+      outcomes.map((e) => e.id),
       outcomes.map((e) => e.owner),
       outcomes.map((e) => e.status),
       outcomes.map((e) => e.responseStatus),

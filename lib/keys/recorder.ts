@@ -131,11 +131,10 @@ export function outcomeOf(
   }
   const { policy, error } = attempt;
   if (policy.isFinal({ status, error })) {
-    const { scope, endpoint, key, owner } = attempt;
+    const { scope, id, owner } = attempt;
     return {
       scope,
-      endpoint,
-      key,
+      id,
       owner,
       status: 'completed',
       ...storedAnswer(attempt.cipher, attempt, {
@@ -159,11 +158,10 @@ function open(
   status: 'failed_retryable' | 'performed' | 'unknown',
   errorCode: ErrorCode,
 ): KeyOutcome {
-  const { scope, endpoint, key, owner } = attempt;
+  const { scope, id, owner } = attempt;
   return {
     scope,
-    endpoint,
-    key,
+    id,
     owner,
     status,
     ...NO_ANSWER,

@@ -59,7 +59,7 @@ export function usageSql(keys: string): string {
         SELECT ${ROW_BYTES} + ${['response_body', 'response_headers', 'request', 'input'].map(size).join(' + ')} AS size
         FROM ${keys}
         WHERE scope = $1
-        ORDER BY scope, endpoint, key -- by the primary key, whatever the statistics say
+        ORDER BY scope, key, endpoint -- by the primary key, whatever the statistics say
         LIMIT $3
       ) r
     ) s`;

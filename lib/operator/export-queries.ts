@@ -6,7 +6,7 @@ import { openRows } from './open-row.js';
 
 /** What an export consists of: the type of its lines, the table, and the order of its rows. */
 export const SECTIONS = [
-  { type: 'key', table: 'idempotency_keys', order: ['endpoint', 'key'] },
+  { type: 'key', table: 'idempotency_keys', order: ['key', 'endpoint'] },
   { type: 'phase', table: 'idempotency_phases', order: ['key_id', 'name'] },
   { type: 'message', table: 'idempotency_outbox', order: ['id'] },
   { type: 'audit', table: 'idempotency_audit', order: ['id'] },

@@ -10,7 +10,6 @@ const LAST_POSITION = 2_147_483_647;
 
 /** The parameters of an entry, in order. */
 const ENTRY = {
-  scope: 'text',
   id: 'bigint',
   owner: 'uuid',
   lease: 'float8',
@@ -28,6 +27,9 @@ const ENTRY = {
   request: 'text',
   result: 'text',
 };
+
+/** Of one entry, the scope as well, behind the others: a distributed table finds the node by it. */
+const SCOPE = `$${Object.keys(ENTRY).length + 1}::text`;
 
 /** Most attempts of a moment are first ones with the same policy, and few can be resumed by workers. */
 export const ENTRIES = new BatchColumns(
@@ -74,25 +76,25 @@ export function recordSql(
   const time = 'statement_timestamp()';
   const fence = `fence AS (
       UPDATE ${keys} k
-      SET locked_until = ${time} + ${e.of('lease')} * interval '1 millisecond',
+      SET locked_until = ${e.computed(`${time} + ${e.of('lease')} * interval '1 millisecond'`, 'lease')},
           operation = coalesce(k.operation, ${e.of('operation')}),
-          input = coalesce(k.input, ${e.of('input')}::json),
+          input = coalesce(k.input, ${e.asJson('input', 'json')}),
           lease_ms = CASE WHEN ${e.of('operation')} IS NOT NULL THEN ${e.of('lease')} ELSE k.lease_ms END,
           max_run_time_ms =
             CASE WHEN ${e.of('operation')} IS NOT NULL THEN ${e.of('max_run_time')} ELSE k.max_run_time_ms END,
           recovery_point = CASE WHEN ${e.of('state')} = 'finished' THEN ${e.of('name')} ELSE k.recovery_point END
       ${tables}
-      WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}k.scope = ${e.of('scope')}
-        AND k.id = ${e.of('id')} AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
-      RETURNING ${rows === 'one' ? 'k.scope, k.id' : 'e.*'}
+      WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}${rows === 'one' ? `k.scope = ${SCOPE} AND ` : ''}k.id = ${e.of('id')}
+        AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
+      RETURNING ${rows === 'one' ? 'k.scope, k.id' : 'k.scope, e.*'}
     )`;
   const insert = `INSERT INTO ${phases} AS p
       (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until,
        request, result, started_at, finished_at)
-    ${distributed ? `VALUES (${e.of('scope')}, ${e.of('id')},` : 'SELECT scope, id,'} ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
+    ${distributed ? `VALUES (${SCOPE}, ${e.of('id')},` : 'SELECT scope, id,'} ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
            ${passed.of('state')}, ${passed.of('attempt')}, ${passed.of('effect_key')},
-           ${passed.of('in_doubt')}, ${time} + ${passed.of('key_valid_for')} * interval '1 millisecond',
-           ${passed.of('request')}::json, ${passed.of('result')}::json, ${time},
+           ${passed.of('in_doubt')}, ${passed.computed(`${time} + ${passed.of('key_valid_for')} * interval '1 millisecond'`, 'key_valid_for')},
+           ${passed.asJson('request', 'json')}, ${passed.asJson('result', 'json')}, ${time},
            ${time} + CASE WHEN ${passed.of('state')} <> 'intended' THEN interval '0' END
     ${distributed ? ')' : 'FROM fence'}
     ON CONFLICT (scope, key_id, name) DO UPDATE
@@ -143,7 +145,7 @@ export function localEndSql(keys: string, phases: string): string {
     ), entry AS (
       INSERT INTO ${phases} (scope, key_id, name, position, kind, state, attempt, result, started_at, finished_at)
       SELECT scope, id, ${e.of('name')}, ${e.of('position')}, 'local', 'finished', ${e.of('attempt')},
-             ${e.of('result')}::json, ${time}, ${time}
+             ${e.asJson('result', 'json')}, ${time}, ${time}
       FROM fence
       ON CONFLICT (scope, key_id, name) DO NOTHING
       RETURNING key_id

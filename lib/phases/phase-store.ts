@@ -86,11 +86,10 @@ export class PhaseStore {
    * result for each, in order; undefined where the lease is lost.
    */
   async record(entries: readonly PhaseEntry[]): Promise<(RecordedEntry | undefined)[]> {
-    const columns = entryParameters(entries);
     const [statement, parameters] =
       entries.length === 1
-        ? [this.recordOne, parametersFor('one', columns)]
-        : this.recordMany.of(columns);
+        ? [this.recordOne, oneEntry(entries[0]!)]
+        : this.recordMany.of(entryParameters(entries));
     const rows = await this.database
       .for(entries.map(({ attempt }) => attempt))
       .query<RecordedRow>(statement, parameters, 'urgent');
@@ -115,9 +114,7 @@ export class PhaseStore {
     return {
       scope: attempt.scope,
       statement: isPlain ? this.endOfLocal : this.lastStatementOfWork,
-      parameters: isPlain
-        ? localEndParameters(ending)
-        : parametersFor('one', entryParameters([ending])),
+      parameters: isPlain ? localEndParameters(ending) : oneEntry(ending),
       failure: (error) =>
         foundNoRow(error) ? new LeaseLostError(ending.name) : withoutValues(error),
     };
@@ -183,7 +180,6 @@ interface RecordedRow extends RecordedEntry {
 /** In the order of ENTRY in phase-statements.ts. */
 function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
   return [
-    entries.map(({ attempt }) => attempt.scope),
     entries.map(({ attempt }) => attempt.id),
     entries.map(({ attempt }) => attempt.owner),
     entries.map(({ attempt }) => attempt.lease),
@@ -203,6 +199,11 @@ function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
       entry.state === 'intended' ? null : resultOf(entry.attempt, entry.name, entry.result),
     ),
   ];
+}
+
+/** With the scope. */
+function oneEntry(entry: PhaseEntry): unknown[] {
+  return [...parametersFor('one', entryParameters([entry])), entry.attempt.scope];
 }
 
 /** In the order of LOCAL_END there. */

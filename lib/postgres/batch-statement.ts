@@ -1,3 +1,4 @@
+import { binaryArray } from './binary-array.js';
 import { PreparedStatement } from './prepared-statement.js';
 
 /** What all rows of a batch have in common, by the names of the columns. */
@@ -22,7 +23,10 @@ export class BatchColumns {
   private readonly added: readonly (readonly number[])[];
 
   /** @param added the columns that each level adds. Those that a join uses must stay arrays */
-  constructor(types: Readonly<Record<string, string>>, ...added: readonly (readonly string[])[]) {
+  constructor(
+    private readonly types: Readonly<Record<string, string>>,
+    ...added: readonly (readonly string[])[]
+  ) {
     this.names = Object.keys(types);
     this.added = added.map((names) => names.map((name) => this.names.indexOf(name)));
     this.levels = [
@@ -45,9 +49,10 @@ export class BatchColumns {
 
   parametersAt(level: number, columns: readonly (readonly unknown[])[]): unknown[] {
     const shared = this.sharedAt(level);
-    return columns.map((values, position) =>
-      shared.has(this.names[position]!) ? values[0] : values,
-    );
+    return columns.map((values, position) => {
+      const name = this.names[position]!;
+      return shared.has(name) ? values[0] : binaryArray(this.types[name]!, values);
+    });
   }
 }
 

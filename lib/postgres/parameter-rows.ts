@@ -31,6 +31,19 @@ export class GivenRows<Column extends string> {
     return this.isPlain(name) ? this.parameter(name) : `${this.alias}.${name}`;
   }
 
+  /** A text as JSON. A plain parameter is read as such once, and not for each row. */
+  asJson(name: Column, type: 'json' | 'jsonb'): string {
+    return this.isPlain(name)
+      ? `$${this.positionOf(name)}::${type}`
+      : `${this.alias}.${name}::${type}`;
+  }
+
+  /** What is computed from columns, in SQL: once for all rows if they share those columns. */
+  computed(expression: string, ...from: Column[]): string {
+    const once = this.rows === 'many' && from.every((name) => this.isPlain(name));
+    return once ? `(SELECT ${expression})` : expression;
+  }
+
   /**
    * The table, for a FROM clause; none for one row.
    *
@@ -49,8 +62,11 @@ export class GivenRows<Column extends string> {
   }
 
   private parameter(name: Column): string {
-    const position = this.after + this.names.indexOf(name) + 1;
-    return `$${position}::${this.types[name]}${this.isPlain(name) ? '' : '[]'}`;
+    return `$${this.positionOf(name)}::${this.types[name]}${this.isPlain(name) ? '' : '[]'}`;
+  }
+
+  private positionOf(name: Column): number {
+    return this.after + this.names.indexOf(name) + 1;
   }
 
   private isPlain(name: Column): boolean {

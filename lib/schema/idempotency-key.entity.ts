@@ -37,12 +37,12 @@ export class IdempotencyKey {
   @PrimaryColumn('text', { name: 'scope' })
   scope!: string;
 
+  @PrimaryColumn('text', { name: 'key' })
+  key!: string;
+
   /** Method and route pattern with `keyspace: 'endpoint'`, otherwise empty. */
   @PrimaryColumn('text', { name: 'endpoint', default: '' })
   endpoint!: string;
-
-  @PrimaryColumn('text', { name: 'key' })
-  key!: string;
 
   @Column('bytea', { name: 'fingerprint' })
   fingerprint!: Buffer;

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { KeyBatches } from '../../lib/keys/key-batches.js';
 import { outcomeOf, reservationOf } from '../support/key-store.js';
+import { valuesOf } from '../support/binary-arrays.js';
 import { FINISH } from '../support/store-statements.js';
 import { useKeyStore } from '../support/use-key-store.js';
 
@@ -14,9 +15,9 @@ const large: Buffer[] = [randomBytes(20_000), randomBytes(300_000)];
 const recordedTogether = () =>
   keys.sent
     .filter(({ sql }) => FINISH.test(sql))
-    .map(({ parameters }) => {
-      const value = parameters[7] as Buffer | Buffer[];
-      return Array.isArray(value) ? value : [value];
+    .map(({ sql, parameters }) => {
+      const value = parameters[5] as Buffer;
+      return sql.includes('unnest') ? valuesOf(value) : [value];
     });
 
 describe('Large answers', () => {
@@ -24,11 +25,11 @@ describe('Large answers', () => {
     const batches = new KeyBatches(keys.store, 10_000);
     const bodies = [small, large[0]!, small, large[1]!, small, small];
     const reservations = bodies.map(() => reservationOf(randomUUID()));
-    await Promise.all(reservations.map((wanted) => batches.reserve(wanted)));
+    const reserved = await Promise.all(reservations.map((wanted) => batches.reserve(wanted)));
     keys.sent.length = 0;
 
     const outcomes = reservations.map((wanted, index) =>
-      outcomeOf(wanted, { responseBody: bodies[index]! }),
+      outcomeOf(wanted, reserved[index], { responseBody: bodies[index]! }),
     );
     const recorded = await Promise.all(outcomes.map((outcome) => batches.finish(outcome)));
 

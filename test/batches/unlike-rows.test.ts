@@ -55,8 +55,10 @@ describe('Rows of one statement', () => {
     const wanted = batch.map(({ reservation }, index) =>
       reservationOf(`recorded: ${what} ${index}`, reservation),
     );
-    const outcomes = wanted.map((each, index) => outcomeOf(each, batch[index]!.outcome));
-    await keys.store.reserve(wanted);
+    const results = await keys.store.reserve(wanted);
+    const outcomes = wanted.map((each, index) =>
+      outcomeOf(each, results[index], batch[index]!.outcome),
+    );
     // With new keys in the same statement.
     const others = batch.map(({ reservation }, index) =>
       reservationOf(`beside: ${what} ${index}`, reservation),

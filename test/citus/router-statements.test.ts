@@ -7,7 +7,7 @@ import { PLAIN, PlainCiphers } from '../../lib/encryption/plain-cipher.js';
 import { StatusStore } from '../../lib/background/status-store.js';
 import { Attempt } from '../../lib/keys/attempt.js';
 import { RecordedPhases } from '../../lib/keys/recorded-phases.js';
-import type { FoundKey, Reservation } from '../../lib/keys/key-store.js';
+import type { FoundKey, Reservation, ReserveResult } from '../../lib/keys/key-store.js';
 import type { Intent, PhaseStore } from '../../lib/phases/phase-store.js';
 import { DeliveryStore } from '../../lib/outbox/delivery-store.js';
 import { ResolutionQueries } from '../../lib/resolution/resolution-queries.js';
@@ -120,11 +120,13 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
 
   it('reserve a key, find it taken and record its outcome with one task each', async () => {
     const reservation = reservationOf(randomUUID());
-    expect(await tasksOf(() => keys.store.reserve([reservation]))).toEqual([1]);
+    let result: ReserveResult | undefined;
+    const reserve = async () => ([result] = await keys.store.reserve([reservation]));
+    expect(await tasksOf(reserve)).toEqual([1]);
     expect(
       await tasksOf(() => keys.store.reserve([{ ...reservation, owner: randomUUID() }])),
     ).toEqual([1, 1]);
-    const finish = () => keys.store.finish([outcomeOf(reservation)]);
+    const finish = () => keys.store.finish([outcomeOf(reservation, result)]);
     expect(await tasksOf(finish)).toEqual([1]);
     expect((await keys.store.lookUp([reservation]))[0]).toMatchObject({
       kind: 'found',

@@ -12,12 +12,11 @@ interface Stale {
   seen: FoundKey;
 }
 
-function ended({ reservation }: Stale, status: KeyOutcome['status']): KeyOutcome {
-  const { scope, endpoint, key, owner } = reservation;
+function ended({ reservation, seen }: Stale, status: KeyOutcome['status']): KeyOutcome {
+  const { scope, owner } = reservation;
   return {
     scope,
-    endpoint,
-    key,
+    id: seen.id,
     owner,
     status,
     responseStatus: 201,

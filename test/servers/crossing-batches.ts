@@ -39,7 +39,7 @@ async function reserveAll({ from, batches }: Work): Promise<string[]> {
       const wanted = shuffled(names).map((name) => reservationOf(name));
       const { reserved: results } = await keys.store.reserveAndFinish(wanted, outcomes);
       outcomes = results.flatMap((result, i) =>
-        result.kind === 'reserved' ? [outcomeOf(wanted[i]!)] : [],
+        result.kind === 'reserved' ? [outcomeOf(wanted[i]!, result.id)] : [],
       );
       results.forEach(({ kind }, i) => kind === 'reserved' && reserved.push(wanted[i]!.key));
     }
@@ -49,11 +49,10 @@ async function reserveAll({ from, batches }: Work): Promise<string[]> {
   return reserved;
 }
 
-function outcomeOf({ scope, endpoint, key, owner }: Reservation): KeyOutcome {
+function outcomeOf({ scope, owner }: Reservation, id: string): KeyOutcome {
   return {
     scope,
-    endpoint,
-    key,
+    id,
     owner,
     status: 'completed',
     responseStatus: 201,

@@ -4,7 +4,12 @@ import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { Database } from '../../lib/postgres/database.js';
 import type { Lane } from '../../lib/postgres/lane.js';
 import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
-import { KeyStore, type KeyOutcome, type Reservation } from '../../lib/keys/key-store.js';
+import {
+  KeyStore,
+  type KeyOutcome,
+  type Reservation,
+  type ReserveResult,
+} from '../../lib/keys/key-store.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
 import { DistributedPhaseStore } from '../../lib/phases/distributed-phase-store.js';
@@ -72,15 +77,20 @@ export function reservationOf(key: string, fields: Partial<Reservation> = {}): R
   };
 }
 
-/** A finished attempt at a reservation. */
+/**
+ * A finished attempt at a reservation.
+ *
+ * @param result what came of the reservation
+ */
 export function outcomeOf(
-  { scope, endpoint, key, owner }: Reservation,
+  { scope, owner }: Reservation,
+  result: ReserveResult | undefined,
   fields: Partial<KeyOutcome> = {},
 ): KeyOutcome {
+  if (result?.kind !== 'reserved') throw new Error('The key was not reserved.');
   return {
     scope,
-    endpoint,
-    key,
+    id: result.id,
     owner,
     status: 'completed',
     responseStatus: 201,

@@ -67,7 +67,10 @@ export class DoubtfulKeysStore {
     ]);
     await keys.finish([
       {
-        ...reservation,
+        scope: this.scope,
+        id: reserved.id,
+        owner: reservation.owner,
+        retention,
         status: 'unknown',
         ...NO_ANSWER,
         errorCode: 'in_doubt',

@@ -33,7 +33,7 @@ export class MemoryKeys implements Pick<KeyStore, keyof KeyStore> {
   async finish(outcomes: readonly KeyOutcome[]): Promise<Map<string, RecordedOutcome>> {
     const recorded = new Map<string, RecordedOutcome>();
     for (const outcome of outcomes) {
-      const row = this.store.find(outcome);
+      const row = this.store.byId(outcome.id);
       if (row?.owner !== outcome.owner || row.status !== 'in_progress') continue;
       const now = Date.now();
       const { status, retention, resumeIn } = outcome;

@@ -39,6 +39,10 @@ export class MemoryStore {
     return this.rows.get(nameOf(name));
   }
 
+  byId(id: string): MemoryKey | undefined {
+    return this.all.find((row) => row.id === id);
+  }
+
   get all(): MemoryKey[] {
     return [...this.rows.values()];
   }

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, quote, tableName, type SchemaStep } from './table-names.js';
+import { namesOf, quote, tableName, WordColumn, type SchemaStep } from './table-names.js';
 
 export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -7,8 +7,8 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
     columns: [
       'id',
       'scope',
-      'endpoint',
       'key',
+      'endpoint',
       'fingerprint',
       'status',
       'recovery_point',
@@ -55,6 +55,16 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
     if (this.schema !== undefined) {
       await queryRunner.query(`CREATE SCHEMA IF NOT EXISTS ${quote(this.schema)}`);
     }
+    const status = this.statusColumn(queryRunner);
+    await status.create(
+      'pending',
+      'in_progress',
+      'performed',
+      'completed',
+      'failed_retryable',
+      'unknown',
+      'expired',
+    );
     // LOGGED, like every plain table: an UNLOGGED one is emptied by a crash of
     // the server, and every retry after it would run a second time.
     //
@@ -67,12 +77,12 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         -- identity
         "id" bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
         "scope" text NOT NULL,
-        "endpoint" text NOT NULL DEFAULT '',
         "key" text NOT NULL,
+        "endpoint" text NOT NULL DEFAULT '',
         "fingerprint" bytea NOT NULL,
 
         -- progress
-        "status" text NOT NULL DEFAULT 'in_progress',
+        "status" ${status.type} NOT NULL DEFAULT 'in_progress',
         "recovery_point" text NOT NULL DEFAULT 'started',
 
         -- lease
@@ -125,12 +135,7 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
         -- keys nearly always differ before it, and each further column is more to compare.
         CONSTRAINT ${names.primaryKey('scope', 'key', 'endpoint')} PRIMARY KEY ("scope", "key", "endpoint"),
         -- For people, URLs and references from tables of the user's.
-        CONSTRAINT ${names.unique('id')} UNIQUE ("id"),
-        -- One constant: every statement reads and prepares a check anew, and a list
-        -- of values takes it twice as long.
-        CONSTRAINT "ck_idempotency_keys_status" CHECK (
-          status = ANY ('{pending,in_progress,performed,completed,failed_retryable,unknown,expired}')
-        )
+        CONSTRAINT ${names.unique('id')} UNIQUE ("id")
       ) WITH (fillfactor = 40)
     `);
     // Serves the reaper. Set by the reservation and left alone by the end of a
@@ -168,5 +173,10 @@ export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
     await queryRunner.query(
       `DROP TABLE ${tableName(queryRunner, 'idempotency_keys', this.schema)}`,
     );
+    await this.statusColumn(queryRunner).drop();
+  }
+
+  private statusColumn(queryRunner: QueryRunner): WordColumn {
+    return new WordColumn(queryRunner, 'idempotency_keys', 'status', this.schema);
   }
 }

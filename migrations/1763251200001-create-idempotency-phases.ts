@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, tableName, type SchemaStep } from './table-names.js';
+import { namesOf, tableName, WordColumn, type SchemaStep } from './table-names.js';
 
 export class CreateIdempotencyPhases1763251200001 implements MigrationInterface {
   static readonly adds: SchemaStep = {
@@ -29,6 +29,9 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
   async up(queryRunner: QueryRunner): Promise<void> {
     const phases = tableName(queryRunner, 'idempotency_phases', this.schema);
     const names = namesOf(queryRunner, 'idempotency_phases', this.schema);
+    const { kind, state } = this.wordColumns(queryRunner);
+    await kind.create('local', 'foreign', 'operation');
+    await state.create('intended', 'withdrawn', 'reconciled', 'finished', 'rejected');
     await queryRunner.query(`
       CREATE TABLE ${phases} (
         "scope" text NOT NULL,
@@ -38,8 +41,8 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
         "key_id" bigint NOT NULL,
         "name" text NOT NULL,
         "position" integer NOT NULL,
-        "kind" text NOT NULL,
-        "state" text NOT NULL,
+        "kind" ${kind.type} NOT NULL,
+        "state" ${state.type} NOT NULL,
         "attempt" integer NOT NULL,
 
         -- foreign phases only
@@ -52,11 +55,7 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
         "started_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT statement_timestamp(),
         "finished_at" TIMESTAMP WITH TIME ZONE,
 
-        CONSTRAINT ${names.primaryKey('scope', 'key_id', 'name')} PRIMARY KEY ("scope", "key_id", "name"),
-        CONSTRAINT "ck_idempotency_phases_kind" CHECK (kind = ANY ('{local,foreign,operation}')),
-        CONSTRAINT "ck_idempotency_phases_state" CHECK (
-          state = ANY ('{intended,withdrawn,reconciled,finished,rejected}')
-        )
+        CONSTRAINT ${names.primaryKey('scope', 'key_id', 'name')} PRIMARY KEY ("scope", "key_id", "name")
       ) WITH (fillfactor = 75)
     `);
     // Serves webhooks and people, who know a call by its effect key. A webhook
@@ -73,5 +72,14 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
     await queryRunner.query(
       `DROP TABLE ${tableName(queryRunner, 'idempotency_phases', this.schema)}`,
     );
+    const { kind, state } = this.wordColumns(queryRunner);
+    await kind.drop();
+    await state.drop();
+  }
+
+  private wordColumns(queryRunner: QueryRunner): { kind: WordColumn; state: WordColumn } {
+    const of = (column: string) =>
+      new WordColumn(queryRunner, 'idempotency_phases', column, this.schema);
+    return { kind: of('kind'), state: of('state') };
   }
 }

@@ -27,6 +27,39 @@ export function plainTable(name: string, schema: string | undefined): string {
 }
 
 /**
+ * A type for one of our columns: text that is one of these words. A CHECK of the
+ * table would do the same, but PostgreSQL reads and prepares it anew for every
+ * statement that writes a row, which was a third of what the end of a local phase
+ * costs. What a domain allows is read once per connection, and asked only where the
+ * column is written.
+ */
+export class WordColumn {
+  /** Its qualified, quoted name. */
+  readonly type: string;
+
+  constructor(
+    private readonly queryRunner: QueryRunner,
+    table: TableName,
+    column: string,
+    schema: string | undefined,
+  ) {
+    const name = `${plainName(queryRunner, table, schema)}_${column}`;
+    this.type = plainTable(name, schema ?? dataSourceSchema(queryRunner));
+  }
+
+  async create(...words: string[]): Promise<void> {
+    await this.queryRunner.query(
+      `CREATE DOMAIN ${this.type} AS text CHECK (VALUE = ANY ('{${words.join()}}'))`,
+    );
+  }
+
+  /** After the table. */
+  async drop(): Promise<void> {
+    await this.queryRunner.query(`DROP DOMAIN ${this.type}`);
+  }
+}
+
+/**
  * The names that TypeORM gives to what belongs to a table. They contain the
  * table's name, because indexes share one space of names: tables with another
  * `entityPrefix` have to find room beside these.

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
+import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 import { IdentityColumn } from './identity-column.js';
 import type { KeyStatus } from './key-status.js';
 
@@ -22,10 +22,6 @@ import type { KeyStatus } from './key-status.js';
 @Index(['scope'], {
   where: 'resume_after IS NOT NULL OR reconcile_after IS NOT NULL',
 })
-@Check(
-  'ck_idempotency_keys_status',
-  `status = ANY ('{pending,in_progress,performed,completed,failed_retryable,unknown,expired}')`,
-)
 export class IdempotencyKey {
   /**
    * One opaque value for people, URLs and your own tables, which may reference it

@@ -1,13 +1,8 @@
-import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { InDoubt, PhaseKind, PhaseState } from './phase-record.js';
 
 /** One phase of one key: what was begun, under which effect key, and its outcome. */
 @Entity('idempotency_phases')
-@Check('ck_idempotency_phases_kind', `kind = ANY ('{local,foreign,operation}')`)
-@Check(
-  'ck_idempotency_phases_state',
-  `state = ANY ('{intended,withdrawn,reconciled,finished,rejected}')`,
-)
 @Index(['effectKey'], { where: 'effect_key IS NOT NULL' })
 export class IdempotencyPhase {
   @PrimaryColumn('text', { name: 'scope' })

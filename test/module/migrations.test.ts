@@ -4,8 +4,24 @@ import {
   idempotencyMigrationsIn,
 } from 'nestjs-atomic-idempotency/migrations';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { KEY_STATUSES } from '../../lib/schema/key-status.js';
 import { schemaSteps } from '../../migrations/index.js';
+import { textsOf } from '../docs/declared.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+
+const PHASES = 'lib/schema/phase-record.ts';
+
+/** A row in which this column has this word. */
+const INSERTS: Record<string, (column: string, word: string) => string> = {
+  idempotency_keys: (column, word) =>
+    `INSERT INTO idempotency_keys (scope, key, fingerprint, owner, locked_until, ${column})
+     VALUES ('', '${word}', '', gen_random_uuid(), now(), '${word}')`,
+  idempotency_phases: (column, word) => {
+    const words = { kind: 'local', state: 'finished', [column]: word };
+    return `INSERT INTO idempotency_phases (scope, key_id, name, position, attempt, kind, state)
+     VALUES ('', 1, '${word}', 1, 1, '${words.kind}', '${words.state}')`;
+  },
+};
 
 const TABLES = [...new Set(schemaSteps.map(({ table }) => table))].sort();
 
@@ -75,6 +91,23 @@ describe('The migrations', () => {
     await database.query('DROP TABLE migrations');
     const own = await connect({ migrations: idempotencyMigrationsIn('keys') });
     expect((await own.runMigrations()).map(({ name }) => name)).toEqual(names);
+  });
+
+  it.each<[string, string, string, readonly string[]]>([
+    ['the status of a key', 'idempotency_keys', 'status', KEY_STATUSES],
+    ['the kind of a phase', 'idempotency_phases', 'kind', textsOf(PHASES, 'PhaseKind')],
+    ['the state of a phase', 'idempotency_phases', 'state', textsOf(PHASES, 'PhaseState')],
+  ])('allow the words that there are for %s, and no other', async (_, table, column, words) => {
+    await (await connect({ migrations: idempotencyMigrations })).runMigrations();
+    const write = (word: string) => database.query(INSERTS[table]!(column, word));
+
+    for (const word of words) await write(word);
+    await expect(write('finnished')).rejects.toMatchObject({ code: '23514' });
+    await expect(
+      database.query(`UPDATE ${table} SET ${column} = upper(${column})`),
+    ).rejects.toMatchObject({ code: '23514' });
+    const rows = await database.query(`SELECT ${column} FROM ${table}`);
+    expect(rows.map((row) => row[column])).toEqual(words);
   });
 
   it('create logged tables, which survive a crash of the database server', async () => {

@@ -33,9 +33,10 @@ export class Completer implements Work {
   /** Begins operations until `most` are running, and does not wait for them. */
   async run(most: number): Promise<number> {
     await this.reportStrangers();
+    const { names } = this.operations;
     const room = most - this.underWay.size;
-    if (this.closed || room <= 0) return 0;
-    const found = await this.store.claimOperations(this.operations.names, this.claim, room);
+    if (this.closed || room <= 0 || names.length === 0) return 0;
+    const found = await this.store.claimOperations(names, this.claim, room);
     // What is claimed and not begun is found again when the claim ends.
     if (this.closed) return 0;
     this.more = found.length === room;

@@ -39,7 +39,7 @@ const RESERVATION = {
 export const RESERVATIONS = new BatchColumns(
   RESERVATION,
   ['lease', 'retention', 'on_abandoned', 'on_expired'],
-  ['method', 'route', 'path', 'request', 'traceparent', 'made_at'],
+  ['endpoint', 'method', 'route', 'path', 'request', 'traceparent', 'made_at'],
 );
 
 /** And those of an outcome. */
@@ -99,7 +99,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false, shared
     one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${BOUNDED_LOCK_WAIT}`,
     many: `SELECT ${values} FROM ${w.tables.join()}
            WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${w.computed(stale(w.of('made_at'), w.of('retention')), 'made_at', 'retention')}
-           ORDER BY w.key, w.scope, w.endpoint`,
+           ORDER BY ${w.of('key')}, ${w.of('scope')}, ${w.of('endpoint')}`,
   };
   return `INSERT INTO ${keys}
       (${NAME}, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired,

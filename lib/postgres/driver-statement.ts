@@ -52,7 +52,8 @@ export interface Driver {
  */
 export function sendStatement(client: object, statement: DriverStatement): Promise<QueriedRows> {
   const { Query } = (client as Driver).constructor;
-  if (typeof Query !== 'function') {
+  // Queries of pg-native are others. The boot refuses it; it has to come that far.
+  if (typeof Query !== 'function' || 'native' in client) {
     return (client as Driver).query(statement) as Promise<QueriedRows>;
   }
   const query = new Query(statement.text, statement.values);

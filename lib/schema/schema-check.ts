@@ -6,6 +6,7 @@ import { isConnectionLoss } from '../postgres/database-errors.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import type { Database } from '../postgres/database.js';
 import { persist } from '../postgres/retries.js';
+import { checkBytes } from './bytes-check.js';
 import { entitiesIn } from './entities.js';
 import { asMissingRight, checkRights, type Purpose } from './rights-check.js';
 import { checkSeparation, type Separation } from './separation-check.js';
@@ -35,6 +36,7 @@ export async function checkSchema(
   }
   checkEntities(dataSource, schema);
   await patiently(async () => {
+    await checkBytes(database);
     if (!readOnly) await checkWritable(database);
     for (const step of schemaSteps) await checkTable(dataSource, database, schema, step);
   });

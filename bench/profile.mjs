@@ -34,6 +34,7 @@ export async function profile(name) {
     progress.say(`profiling: ${name}`);
     if (job.replay) await stage.load.run({ ...job, kind: 'finish', duration: 0 });
     await stage.load.run({ ...job, kind: 'load', duration: WARM_UP });
+    await stage.database.analyze();
     if (observed) await stage.database.forgetObserved();
     await server.ask('startProfile');
     const result = await stage.load.run({ ...job, kind: 'load', duration: DURATION });

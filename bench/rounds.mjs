@@ -97,6 +97,7 @@ export class Rounds {
         await load.run({ ...jobOf('load', measure, longer), ports });
       });
     }
+    await this.stage.database.analyze();
   }
 
   /** Side by side: they wait more for the database and the disk than for the processor. */

@@ -89,24 +89,45 @@ export class Database {
   }
 
   /**
+   * Has PostgreSQL look at all tables, as it does by itself within a minute or two: until then it
+   * takes every table for an empty one.
+   */
+  async analyze() {
+    for (const database of this.#created) {
+      await this.#inDatabase(database, (client) => client.query('ANALYZE'));
+    }
+  }
+
+  /**
+   * @template T
+   * @param {string} database
+   * @param {(client: pg.Client) => Promise<T>} work
+   */
+  async #inDatabase(database, work) {
+    const url = new URL(this.server.url);
+    url.pathname = `/${database}`;
+    const client = new pg.Client({ connectionString: url.href });
+    await client.connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+
+  /**
    * Of the updates of keys in the newest database, the share that did not touch an index.
    *
    * @returns {Promise<number>}
    */
   async heapOnlyUpdates() {
-    const url = new URL(this.server.url);
-    url.pathname = `/${this.#created.at(-1)}`;
-    const client = new pg.Client({ connectionString: url.href });
-    await client.connect();
-    try {
-      const { rows } = await client.query(
+    const { rows } = await this.#inDatabase(this.#created.at(-1) ?? '', (client) =>
+      client.query(
         `SELECT n_tup_hot_upd::float8 / n_tup_upd AS share
          FROM pg_stat_user_tables WHERE relname = 'idempotency_keys'`,
-      );
-      return rows[0].share;
-    } finally {
-      await client.end();
-    }
+      ),
+    );
+    return rows[0].share;
   }
 
   /** What the whole server has used of the processors, in milliseconds; NaN where it is not on this machine. */

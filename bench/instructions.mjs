@@ -1,4 +1,4 @@
-// node bench/instructions.mjs   what our statements cost PostgreSQL, in instructions: two minutes,
+// node bench/instructions.mjs   what our statements cost PostgreSQL, in instructions: half a minute,
 //                               needs valgrind
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';

@@ -29,9 +29,8 @@ export function plainTable(name: string, schema: string | undefined): string {
 /**
  * A type for one of our columns: text that is one of these words. A CHECK of the
  * table would do the same, but PostgreSQL reads and prepares it anew for every
- * statement that writes a row, which was a third of what the end of a local phase
- * costs. What a domain allows is read once per connection, and asked only where the
- * column is written.
+ * statement that writes a row, which is more work than the row. What a domain allows
+ * is read once per connection, and asked only where the column is written.
  */
 export class WordColumn {
   /** Its qualified, quoted name. */

@@ -18,7 +18,7 @@ const LEAST_SHARDS = 32;
 /** How often the jobs of one process look around in a second, by their default intervals. */
 const LOOKS = 1 / 15 + 1 / 60 + 1 / 5 + 1 / 10 + 1;
 /** Of a key with one foreign phase: see `node bench/sizes.mjs`. */
-const BYTES = { fresh: 1_019, foreign: 1_019 + 2 * 335 };
+const BYTES = { fresh: 885, foreign: 885 + 2 * 335 };
 
 /**
  * @typedef {object} Costs

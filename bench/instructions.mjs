@@ -116,11 +116,11 @@ async function prepare(/** @type {string} */ server) {
 }
 
 /**
- * @typedef {[label: string, sql: string, parameters: (round: number) => unknown[]]} Statement
+ * @typedef {[label: string, sql: string, parameters: (round: number) => (Value | Value[])[]]} Statement
  * @returns {Statement[]}
  */
 function statements() {
-  const all = (/** @type {(index: number) => unknown} */ value) =>
+  const all = (/** @type {(index: number) => Value} */ value) =>
     Array.from({ length: TOGETHER }, (_, index) => value(index));
   // Each round ends what is there already, so that no round depends on another.
   const idOf = (/** @type {number} */ round, /** @type {number} */ index) =>
@@ -135,7 +135,7 @@ function statements() {
     retention: 86_400_000,
     ...{ method: 'POST', route: '/payments', path: '/payments' },
   });
-  const ended = (/** @type {number} */ round) => ({
+  const answered = (/** @type {number} */ round) => ({
     id: all((index) => idOf(round, index)),
     owner: all(() => OWNER),
     response_body: all(() => BODY),
@@ -163,16 +163,15 @@ function statements() {
     [
       'keys reserved and answers recorded',
       reserveAndFinishSql(keys, RESERVATIONS.sharedAt(2), OUTCOMES.sharedAt(2)),
-      (round) => [...inOrder(RESERVATIONS, reserved()), ...inOrder(OUTCOMES, ended(round))],
+      (round) => [...inOrder(RESERVATIONS, reserved()), ...inOrder(OUTCOMES, answered(round))],
     ],
     [
       'the row of the least, inserted and updated',
       WRITE,
       () => {
-        const [keysEnded, ownersEnded] = begun;
+        const ended = begun;
         begun = [all(() => randomUUID()), all(() => randomUUID())];
-        const [fingerprints, answers] = [all(() => randomBytes(32)), all(() => BODY)];
-        return [...begun, fingerprints, keysEnded, ownersEnded, answers];
+        return [...begun, all(() => randomBytes(32)), ...ended, all(() => BODY)];
       },
     ],
     [
@@ -190,23 +189,25 @@ function statements() {
 
 /**
  * @param {{ names: string[] }} columns of a batch
- * @param {Record<string, unknown>} values
+ * @param {Record<string, Value | Value[]>} values
  */
 function inOrder({ names }, values) {
   return names.map((name) => values[name] ?? null);
 }
 
-/** @param {unknown} value */
+/** @typedef {string | number | Buffer | null} Value */
+
+/** @param {Value | Value[]} value */
 function literal(value) {
   if (Array.isArray(value)) return `'{${value.map(element).join()}}'`;
   if (value === null) return 'NULL';
-  return typeof value === 'number' ? String(value) : `'${String(value)}'`;
+  return typeof value === 'number' ? String(value) : `'${value.toString()}'`;
 }
 
-/** @param {unknown} value */
+/** @param {Value} value */
 function element(value) {
   if (value === null) return 'NULL';
-  return Buffer.isBuffer(value) ? `"\\\\x${value.toString('hex')}"` : `"${String(value)}"`;
+  return Buffer.isBuffer(value) ? `"\\\\x${value.toString('hex')}"` : `"${value}"`;
 }
 
 /** @param {import('./setup/counted-postgres.mjs').Instructions} counted */

@@ -120,7 +120,8 @@ function writeBigint(target: Buffer, digits: string, offset: number): void {
 
 /** The value of each hexadecimal digit, by its character code. */
 const DIGITS = new Uint8Array(128);
-for (const [value, digit] of [...'0123456789abcdef'].entries()) {
+for (let value = 0; value < 16; value++) {
+  const digit = value.toString(16);
   DIGITS[digit.charCodeAt(0)] = value;
   DIGITS[digit.toUpperCase().charCodeAt(0)] = value;
 }

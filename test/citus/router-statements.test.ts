@@ -121,8 +121,8 @@ describeOnCitus('Statements on tables that are distributed by scope', () => {
   it('reserve a key, find it taken and record its outcome with one task each', async () => {
     const reservation = reservationOf(randomUUID());
     let result: ReserveResult | undefined;
-    const reserve = async () => ([result] = await keys.store.reserve([reservation]));
-    expect(await tasksOf(reserve)).toEqual([1]);
+    const take = async () => ([result] = await keys.store.reserve([reservation]));
+    expect(await tasksOf(take)).toEqual([1]);
     expect(
       await tasksOf(() => keys.store.reserve([{ ...reservation, owner: randomUUID() }])),
     ).toEqual([1, 1]);

@@ -31,6 +31,10 @@ const changes: [what: string, steps: Step[], message: string][] = [
   ['of-another-kind', [['a'], ['b', 'local']], 'Recorded: a → b. Reached now: a → b.'],
 ];
 
+/** Behind a proxy that pools transactions, there may be a line about prepared statements as well. */
+const usageErrors = (logs: readonly string[]) =>
+  logs.filter((line) => line.startsWith('PhaseUsageError'));
+
 describePhases('A deployment that changed the phases', (app) => {
   it.each(changes)('refuses to resume if phases were %s', async (key, steps, message) => {
     app.handle('ride', road(...original));
@@ -40,8 +44,9 @@ describePhases('A deployment that changed the phases', (app) => {
     const answer = await app.post('ride', key);
 
     expect(answer.status).toBe(500);
-    expect(app.logs).toEqual([expect.stringContaining(message)]);
-    expect(app.logs[0]).toContain('an earlier attempt of this request recorded other phases here');
+    const errors = usageErrors(app.logs);
+    expect(errors).toEqual([expect.stringContaining(message)]);
+    expect(errors[0]).toContain('an earlier attempt of this request recorded other phases here');
     expect(await app.notes()).toEqual(['a', 'b']);
     expect(await keyRow(app.database, key)).toMatchObject({
       status: 'failed_retryable',
@@ -60,7 +65,7 @@ describePhases('A deployment that changed the phases', (app) => {
     app.handle('ride', road(['a', 'foreign']));
     await app.post('ride', 'kinds');
 
-    expect(app.logs[0]).toMatch(/Phase "a" \(foreign\).*It was recorded as local/);
+    expect(usageErrors(app.logs)[0]).toMatch(/Phase "a" \(foreign\).*It was recorded as local/);
   });
 
   it('may add phases at the end, which no attempt has reached yet', async () => {

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { DataSource } from 'typeorm';
 import { startEmbeddedPostgres } from '../sample-app/database/embedded-postgres.mjs';
 import { writeResults } from './report/files.mjs';
 import { figure, table } from './report/format.mjs';
 import { build, buildFolder } from './setup/build.mjs';
 import { CountedPostgres } from './setup/counted-postgres.mjs';
+import { migrate } from './setup/migrate.mjs';
 
 /** How many keys there are before. */
 const KEYS = 40_000;
@@ -85,14 +85,7 @@ try {
 async function prepare(/** @type {string} */ server) {
   const postgres = await startEmbeddedPostgres({ folder: server, durable: false });
   try {
-    const source = new DataSource({
-      type: 'postgres',
-      url: postgres.url,
-      migrations: idempotencyMigrations,
-    });
-    await source.initialize();
-    await source.runMigrations();
-    await source.destroy();
+    await migrate(postgres.url, idempotencyMigrations);
     const client = new pg.Client({ connectionString: postgres.url });
     await client.connect();
     for (const sql of [KEPT, WORK]) await client.query(sql);

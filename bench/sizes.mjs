@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { DataSource } from 'typeorm';
 import { startEmbeddedPostgres } from '../sample-app/database/embedded-postgres.mjs';
 import { compileSources, removeBuild } from '../test/support/compile.mjs';
 import { figure, table } from './report/format.mjs';
+import { migrate } from './setup/migrate.mjs';
 
 /** Enough that pages which are not full do not count. */
 const ROWS = 100_000;
@@ -60,14 +60,7 @@ try {
   const { idempotencyMigrations } = await import(
     pathToFileURL(join(build, 'migrations/index.js')).href
   );
-  const source = new DataSource({
-    type: 'postgres',
-    url: server.url,
-    migrations: idempotencyMigrations,
-  });
-  await source.initialize();
-  await source.runMigrations();
-  await source.destroy();
+  await migrate(server.url, idempotencyMigrations);
   const client = new pg.Client({ connectionString: server.url });
   await client.connect();
   await client.query(KEYS);

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, quote, tableName, WordColumn, type SchemaStep } from './table-names.js';
+import { namesOf, quote, tableName, type SchemaStep } from './table-names.js';
+import { WordColumn } from './word-column.js';
 
 export class CreateIdempotencyKeys1763251200000 implements MigrationInterface {
   static readonly adds: SchemaStep = {

@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { namesOf, tableName, WordColumn, type SchemaStep } from './table-names.js';
+import { namesOf, tableName, type SchemaStep } from './table-names.js';
+import { WordColumn } from './word-column.js';
 
 export class CreateIdempotencyPhases1763251200001 implements MigrationInterface {
   static readonly adds: SchemaStep = {

@@ -1,5 +1,5 @@
-// PostgreSQL under valgrind, which counts instructions: the same in every run, however busy the
-// machine is. A server would count the wrong process, so the statements run in single-user mode.
+// PostgreSQL under valgrind, which counts instructions: keys are random, so runs differ by a few
+// per cent, but not because the machine is busy. A server would count the wrong process, so the statements run in single-user mode.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, rm, stat } from 'node:fs/promises';

@@ -133,6 +133,9 @@ const LOCAL_END = {
  * as `recordSql` for the attempt of a plain request: nothing is stored for
  * workers, and no earlier intent can be there. It is less work for PostgreSQL. It
  * fails if the lease is lost, or if the phase has ended before.
+ *
+ * Without a row of the fence it divides by zero, as `oneRowOrError()` does. Not by a null in a
+ * column that allows none: that error would show the row, with the result of the phase.
  */
 export function localEndSql(keys: string, phases: string): string {
   const e = new GivenRows('one', LOCAL_END, 'e');
@@ -141,15 +144,11 @@ export function localEndSql(keys: string, phases: string): string {
       UPDATE ${keys} k
       SET locked_until = ${time} + ${e.of('lease')} * interval '1 millisecond', recovery_point = ${e.of('name')}
       WHERE k.scope = ${e.of('scope')} AND k.id = ${e.of('id')} AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
-      RETURNING k.scope, k.id
-    ), entry AS (
-      INSERT INTO ${phases} (scope, key_id, name, position, kind, state, attempt, result, started_at, finished_at)
-      SELECT scope, id, ${e.of('name')}, ${e.of('position')}, 'local', 'finished', ${e.of('attempt')},
-             ${e.asJson('result', 'json')}, ${time}, ${time}
-      FROM fence
-      ON CONFLICT (scope, key_id, name) DO NOTHING
-      RETURNING key_id
-    ) ${oneRowOrError('entry')}`;
+      RETURNING 1 AS one
+    )
+    INSERT INTO ${phases} (scope, key_id, name, position, kind, state, attempt, result, started_at, finished_at)
+    VALUES (${e.of('scope')}, ${e.of('id')} / coalesce((SELECT one FROM fence), 0), ${e.of('name')}, ${e.of('position')}, 'local', 'finished', ${e.of('attempt')},
+            ${e.asJson('result', 'json')}, ${time}, ${time})`;
 }
 
 /**

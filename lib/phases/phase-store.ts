@@ -4,7 +4,7 @@ import type { Attempt } from '../keys/attempt.js';
 import { LeaseLostError } from '../policy/phase-errors.js';
 import { BatchStatement } from '../postgres/batch-statement.js';
 import { Database } from '../postgres/database.js';
-import { foundNoRow } from '../postgres/database-errors.js';
+import { foundDuplicate, foundNoRow } from '../postgres/database-errors.js';
 import { parametersFor } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import type { LastStatement } from '../postgres/transactions.js';
@@ -115,8 +115,11 @@ export class PhaseStore {
       scope: attempt.scope,
       statement: isPlain ? this.endOfLocal : this.lastStatementOfWork,
       parameters: isPlain ? localEndParameters(ending) : oneEntry(ending),
+      // A duplicate is the phase's own row: an earlier run of it has been committed after all.
       failure: (error) =>
-        foundNoRow(error) ? new LeaseLostError(ending.name) : withoutValues(error),
+        foundNoRow(error) || foundDuplicate(error)
+          ? new LeaseLostError(ending.name)
+          : withoutValues(error),
     };
   }
 

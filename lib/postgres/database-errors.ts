@@ -36,6 +36,11 @@ export function foundNoRow(error: unknown): boolean {
   return errorCode(error) === '22012';
 }
 
+/** There is a row with this key already, and nothing of the statement is kept. */
+export function foundDuplicate(error: unknown): boolean {
+  return errorCode(error) === '23505';
+}
+
 /** A row stayed locked for longer than the library's statements wait. */
 export function isLockTimeout(error: unknown): boolean {
   return errorCode(error) === '55P03';

@@ -68,8 +68,7 @@ export const OUTCOMES = new BatchColumns(
 
 /**
  * Reserves the keys that are free. The insert is the lock: there is no prior read
- * that could be stale. Rows are inserted in one order, so that two processes
- * cannot deadlock: by the key first, because it differs nearly always.
+ * that could be stale. Rows are inserted in the order in which they are given.
  *
  * The statement for one row cannot refuse a stale key: use `many` for that.
  *
@@ -98,8 +97,7 @@ export function reserveSql(keys: string, rows: Rows, distributed = false, shared
   const source = {
     one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${BOUNDED_LOCK_WAIT}`,
     many: `SELECT ${values} FROM ${w.tables.join()}
-           WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${w.computed(stale(w.of('made_at'), w.of('retention')), 'made_at', 'retention')}
-           ORDER BY ${w.of('key')}, ${w.of('scope')}, ${w.of('endpoint')}`,
+           WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${w.computed(stale(w.of('made_at'), w.of('retention')), 'made_at', 'retention')}`,
   };
   return `INSERT INTO ${keys}
       (${NAME}, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired,

@@ -161,7 +161,7 @@ export class KeyStore {
     const [statement, parameters] =
       rowsFor(wanted) === 'one'
         ? [this.reserveOne, parametersFor('one', reserveParameters(wanted))]
-        : this.reserveMany.of(datedReserveParameters(wanted));
+        : this.reserveMany.of(datedReserveParameters(inOneOrder(wanted)));
     const rows = await this.database.for(wanted).query<ReservedRow>(statement, parameters);
     return this.reserved(wanted, rows);
   }
@@ -172,7 +172,7 @@ export class KeyStore {
     outcomes: readonly KeyOutcome[],
   ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, RecordedOutcome> | Failed }> {
     const [statement, parameters] = this.reserveAndFinishMany.of(
-      datedReserveParameters(wanted),
+      datedReserveParameters(inOneOrder(wanted)),
       finishParameters(outcomes),
     );
     const rows = await this.database
@@ -281,6 +281,25 @@ interface FinishedRow extends RecordedOutcome {
 
 function unread(wanted: readonly unknown[]): (error: unknown) => ReserveResult[] {
   return (error) => wanted.map(() => ({ kind: 'unread', error }));
+}
+
+/**
+ * Every process inserts keys in this order, so that two of them cannot deadlock.
+ * It is nobody's alphabet, only the same everywhere, and cheaper here than in
+ * PostgreSQL. By the key first, because it differs nearly always.
+ */
+function inOneOrder(wanted: readonly Reservation[]): readonly Reservation[] {
+  return wanted.length === 1
+    ? wanted
+    : wanted.toSorted(
+        (a, b) =>
+          compare(a.key, b.key) || compare(a.scope, b.scope) || compare(a.endpoint, b.endpoint),
+      );
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 /** A key that may be refused as stale needs the statement for many rows. */

@@ -15,12 +15,17 @@ import { summarize } from './statistics.mjs';
 /** @satisfies {Record<string, Addition>} */
 export const additions = {
   fresh: { what: 'a fresh key', of: 'ours.alone', less: 'bare.alone' },
+  phased: {
+    what: 'a fresh key on a phased route',
+    of: 'ours.phased.alone',
+    less: 'bare.alone',
+  },
   local: {
     what: 'a local phase with one statement of work',
     of: 'ours.local.alone',
-    less: 'ours.alone',
+    less: 'ours.phased.alone',
   },
-  foreign: { what: 'a foreign phase', of: 'ours.foreign.alone', less: 'ours.alone' },
+  foreign: { what: 'a foreign phase', of: 'ours.foreign.alone', less: 'ours.phased.alone' },
   redis: {
     what: 'a fresh key of @node-idempotency with Redis',
     of: 'redis.alone',
@@ -36,12 +41,21 @@ export const additions = {
   },
   step: { what: 'a DBOS step', of: 'dbos.foreigns.alone', less: 'dbos.alone', times: 5 },
   farFresh: { what: 'a fresh key', of: 'far.ours.alone', less: 'bare.alone' },
+  farPhased: {
+    what: 'a fresh key on a phased route',
+    of: 'far.ours.phased.alone',
+    less: 'bare.alone',
+  },
   farLocal: {
     what: 'a local phase with one statement of work',
     of: 'far.ours.local.alone',
-    less: 'far.ours.alone',
+    less: 'far.ours.phased.alone',
   },
-  farForeign: { what: 'a foreign phase', of: 'far.ours.foreign.alone', less: 'far.ours.alone' },
+  farForeign: {
+    what: 'a foreign phase',
+    of: 'far.ours.foreign.alone',
+    less: 'far.ours.phased.alone',
+  },
   farRedis: {
     what: 'a fresh key of @node-idempotency with Redis',
     of: 'far.redis.alone',

@@ -11,6 +11,7 @@
 // npm run bench -- --profile=fresh   where our server and PostgreSQL spend their time
 //
 // … --node=24    any of them, with the servers under test on another version of Node
+// … --flush=1    any of them but the first, with a disk that takes 1 ms longer for each commit
 import { parseArgs } from 'node:util';
 
 // So that what was started and compiled is cleared away.
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     network: { type: 'boolean', default: false },
     'open-loop': { type: 'boolean', default: false },
     node: { type: 'string' },
+    flush: { type: 'string' },
     growth: { type: 'boolean', default: false },
     profile: { type: 'string' },
     against: { type: 'string' },
@@ -37,6 +39,11 @@ const only = values.only?.split(',');
 if (values.node !== undefined) {
   const { chooseNode } = await import('./setup/node-version.mjs');
   await chooseNode(values.node, (line) => console.error(line));
+}
+
+if (values.flush !== undefined) {
+  const { chooseDisk } = await import('./setup/slow-disk.mjs');
+  chooseDisk(values.flush);
 }
 
 if (values.growth) {
@@ -61,6 +68,10 @@ if (values.growth) {
   const { openLoopAlone } = await import('./open-loop.mjs');
   await openLoopAlone();
 } else {
+  const run = values.quick ? 'quick' : values.network ? 'network' : 'full';
+  if (run === 'full' && values.flush !== undefined) {
+    throw new Error('--flush is not for a full run, whose results are those of the disk as it is.');
+  }
   const { compare } = await import('./compare.mjs');
-  await compare(values.quick ? 'quick' : values.network ? 'network' : 'full');
+  await compare(run);
 }

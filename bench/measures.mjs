@@ -120,6 +120,12 @@ const bareAlone = onOneConnection({ id: 'bare', label: 'bare Nest route', conten
 const oursAlone = [
   onOneConnection({ id: 'ours', label: 'ours, fresh', contender: 'ours', timesTrips: true }),
   onOneConnection({
+    id: 'ours.phased',
+    label: 'ours, fresh on a phased route',
+    contender: 'ours',
+    path: '/phased',
+  }),
+  onOneConnection({
     id: 'ours.local',
     label: 'ours, local phase',
     contender: 'ours',

@@ -33,7 +33,14 @@ class PaymentsController {
     return accept(payment);
   }
 
+  @Post('phased')
+  @Idempotent({ phased: true })
+  createPhased(@Body() payment: Payment) {
+    return accept(payment);
+  }
+
   @Post('local')
+  @Idempotent({ phased: true })
   async withLocalPhase(@Body() payment: Payment) {
     return this.phases.local('payment_created', async (tx) => {
       await work(tx, 'payment_created', payment);
@@ -42,12 +49,14 @@ class PaymentsController {
   }
 
   @Post('foreign')
+  @Idempotent({ phased: true })
   async withForeignPhase(@Body() payment: Payment) {
     await this.phases.foreign('charged', { call: async () => ({ charged: true }) });
     return accept(payment);
   }
 
   @Post('local-and-foreign')
+  @Idempotent({ phased: true })
   async withBothPhases(@Body() payment: Payment) {
     const created = await this.phases.local('payment_created', async (tx) => {
       await work(tx, 'payment_created', payment);
@@ -58,12 +67,14 @@ class PaymentsController {
   }
 
   @Post('steps/local')
+  @Idempotent({ phased: true })
   async inLocalPhases(@Body() payment: Payment) {
     for (const step of STEPS) await this.phases.local(step, (tx) => work(tx, step, payment));
     return accept(payment);
   }
 
   @Post('steps/foreign')
+  @Idempotent({ phased: true })
   async inForeignPhases(@Body() payment: Payment) {
     for (const step of STEPS) {
       await this.phases.foreign(step, { call: async () => ({ done: step }) });

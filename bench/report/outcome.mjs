@@ -78,7 +78,7 @@ export function environmentOf({ database, redises }) {
     // Above the number of processors, something else was busy too.
     loadAverage: Number(os.loadavg()[1]?.toFixed(2)),
     node: versionUnderTest(),
-    postgres: `${database.version}, fsync on`,
+    postgres: `${database.version}, ${database.disk}`,
     redis: redises.redis.note,
     durableRedis: redises.durableRedis.note,
   };

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { familyCpu, parentOf } from './family-cpu.mjs';
+import { slowDown } from './slow-disk.mjs';
 import { providePostgres } from '../../sample-app/database/embedded-postgres.mjs';
 
 /** A PostgreSQL with fsync on, in which each server under test has a database of its own. */
@@ -16,11 +17,13 @@ export class Database {
    * @param {import('../../sample-app/database/embedded-postgres.mjs').PostgresServer} server
    * @param {pg.Client} client
    * @param {string} version
+   * @param {string} disk how it flushes
    */
-  constructor(server, client, version) {
+  constructor(server, client, version, disk) {
     this.server = server;
     this.client = client;
     this.version = version;
+    this.disk = disk;
   }
 
   static async start() {
@@ -37,7 +40,7 @@ export class Database {
         'The bench needs a PostgreSQL that flushes: fsync and synchronous_commit on.',
       );
     }
-    return new Database(server, client, version);
+    return new Database(server, client, version, await slowDown(client));
   }
 
   /** @returns {Promise<string>} the URL of a new, empty database */

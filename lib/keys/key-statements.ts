@@ -3,6 +3,7 @@ import { BatchColumns, type Shared } from '../postgres/batch-statement.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
 import { exactTime, milliseconds, nowIf } from '../postgres/times.js';
+import { UNFLUSHED } from '../postgres/unflushed.js';
 import { isKey, NAME } from '../schema/key-name.js';
 
 /** How far a client's clock may be behind the database's before its new keys look old. */
@@ -66,6 +67,12 @@ export const OUTCOMES = new BatchColumns(
   ['response_status', 'response_headers'],
 );
 
+interface ReserveForm {
+  distributed?: boolean;
+  shared?: Shared | undefined;
+  mayBeLost?: boolean;
+}
+
 /**
  * Reserves the keys that are free. The insert is the lock: there is no prior read
  * that could be stale. Rows are inserted in the order in which they are given.
@@ -75,8 +82,13 @@ export const OUTCOMES = new BatchColumns(
  * @param distributed the tables are distributed over several nodes. A plain VALUES goes straight to
  *   the node of its scope, and that node waits for no other
  * @param shared what many rows have in common
+ * @param mayBeLost a crash of the server may lose the reservations
  */
-export function reserveSql(keys: string, rows: Rows, distributed = false, shared?: Shared): string {
+export function reserveSql(
+  keys: string,
+  rows: Rows,
+  { distributed = false, shared, mayBeLost = false }: ReserveForm = {},
+): string {
   const w = new GivenRows(rows, RESERVATION, 'w', 0, shared);
   const values = [
     w.of('scope'),
@@ -94,10 +106,11 @@ export function reserveSql(keys: string, rows: Rows, distributed = false, shared
     w.asJson('request', 'json'),
     w.of('traceparent'),
   ].join();
+  const bounded = mayBeLost ? `${BOUNDED_LOCK_WAIT} AND ${UNFLUSHED}` : BOUNDED_LOCK_WAIT;
   const source = {
-    one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${BOUNDED_LOCK_WAIT}`,
+    one: distributed ? `VALUES (${values})` : `SELECT ${values} WHERE ${bounded}`,
     many: `SELECT ${values} FROM ${w.tables.join()}
-           WHERE ${BOUNDED_LOCK_WAIT} AND NOT ${w.computed(stale(w.of('made_at'), w.of('retention')), 'made_at', 'retention')}`,
+           WHERE ${bounded} AND NOT ${w.computed(stale(w.of('made_at'), w.of('retention')), 'made_at', 'retention')}`,
   };
   return `INSERT INTO ${keys}
       (${NAME}, fingerprint, owner, locked_until, expires_at, on_abandoned, on_expired,
@@ -192,7 +205,7 @@ export function finishSql(keys: string, rows: Rows, after = 0, shared?: Shared):
 /** Reservations and outcomes of different requests in one statement, and so in one transaction. */
 export function reserveAndFinishSql(keys: string, wanted?: Shared, outcomes?: Shared): string {
   const after = Object.keys(RESERVATION).length;
-  const reserve = reserveSql(keys, 'many', false, wanted);
+  const reserve = reserveSql(keys, 'many', { shared: wanted });
   const finish = finishSql(keys, 'many', after, outcomes);
   return `WITH reserved AS (${reserve}), finished AS (${finish})
     SELECT owner, id, NULL::float8 AS "expiresAt" FROM reserved

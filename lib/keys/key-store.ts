@@ -42,6 +42,12 @@ export interface Reservation extends KeyName {
   onAbandoned: 'resume' | 'unknown';
   onExpired: 'forget' | 'gone';
   /**
+   * A crash of the server may lose it, so it need not wait for the disk: nothing has happened
+   * then, and nothing can happen under it any more. The first phase, or the answer, is committed
+   * after it, and with that commit it is kept.
+   */
+  mayBeLost?: boolean | undefined;
+  /**
    * When the client created the key, in milliseconds. A new key that is older
    * than its retention is refused.
    */
@@ -129,8 +135,8 @@ export interface RecordedOutcome {
 @Injectable()
 export class KeyStore {
   private readonly keys: string;
-  private readonly reserveOne: PreparedStatement;
-  private readonly reserveMany: BatchStatement;
+  private readonly reserving: ReservingStatements;
+  private readonly reservingUnflushed: ReservingStatements;
   private readonly finishOne: PreparedStatement;
   private readonly finishMany: BatchStatement;
   private readonly reserveAndFinishMany: BatchStatement;
@@ -139,10 +145,10 @@ export class KeyStore {
   constructor(private readonly database: Database) {
     this.keys = database.table('idempotency_keys');
     const { keys } = this;
-    this.reserveOne = new PreparedStatement(reserveSql(keys, 'one', database.distributed));
-    this.reserveMany = new BatchStatement([RESERVATIONS], (shared) =>
-      reserveSql(keys, 'many', false, shared),
-    );
+    const { distributed } = database;
+    this.reserving = reservingStatements(keys, distributed, false);
+    // A node commits what its coordinator sends, and was not tried with this.
+    this.reservingUnflushed = reservingStatements(keys, distributed, !distributed);
     this.finishOne = new PreparedStatement(finishSql(keys, 'one'));
     this.finishMany = new BatchStatement([OUTCOMES], (shared) =>
       finishSql(keys, 'many', 0, shared),
@@ -158,10 +164,12 @@ export class KeyStore {
 
   /** Reserves the keys that are free, and then reads the others. */
   async reserve(wanted: readonly Reservation[]): Promise<ReserveResult[]> {
+    const mayBeLost = wanted.every((reservation) => reservation.mayBeLost);
+    const { one, many } = mayBeLost ? this.reservingUnflushed : this.reserving;
     const [statement, parameters] =
       rowsFor(wanted) === 'one'
-        ? [this.reserveOne, parametersFor('one', reserveParameters(wanted))]
-        : this.reserveMany.of(datedReserveParameters(inOneOrder(wanted)));
+        ? [one, parametersFor('one', reserveParameters(wanted))]
+        : many.of(datedReserveParameters(inOneOrder(wanted)));
     const rows = await this.database.for(wanted).query<ReservedRow>(statement, parameters);
     return this.reserved(wanted, rows);
   }
@@ -267,6 +275,25 @@ export class KeyStore {
       .for(outcomes)
       .query<FinishedRow>(recordedSql(this.keys, count), parametersFor(count, columns));
   }
+}
+
+/** For one key, and for many at once. */
+interface ReservingStatements {
+  one: PreparedStatement;
+  many: BatchStatement;
+}
+
+function reservingStatements(
+  keys: string,
+  distributed: boolean,
+  mayBeLost: boolean,
+): ReservingStatements {
+  return {
+    one: new PreparedStatement(reserveSql(keys, 'one', { distributed, mayBeLost })),
+    many: new BatchStatement([RESERVATIONS], (shared) =>
+      reserveSql(keys, 'many', { shared, mayBeLost }),
+    ),
+  };
 }
 
 interface ReservedRow {

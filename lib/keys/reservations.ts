@@ -288,6 +288,7 @@ class RequestReservation implements Reservation {
   readonly retention: number | null;
   readonly onAbandoned: Reservation['onAbandoned'];
   readonly onExpired: Reservation['onExpired'];
+  readonly mayBeLost: boolean;
   readonly madeAt: number | undefined;
   readonly asked: Reservation['asked'];
   readonly observed: Observation;
@@ -306,6 +307,7 @@ class RequestReservation implements Reservation {
     this.retention = policy.retention;
     this.onAbandoned = policy.onAbandoned;
     this.onExpired = policy.onExpired;
+    this.mayBeLost = policy.phased && !givesAddress(policy);
     this.madeAt = policy.staleKeys === 'reject' ? keyTime(request.key) : undefined;
     this.asked = request.summarise();
     this.observed = request.observed;
@@ -314,8 +316,15 @@ class RequestReservation implements Reservation {
 }
 
 function inProgress({ id, runningFor }: FoundKey, policy: ResolvedPolicy): Decision {
-  const accepts = policy.onInProgress === 'accept' || policy.run === 'background';
-  return { kind: accepts ? 'accepted' : 'inProgress', id, runningFor };
+  return { kind: givesAddress(policy) ? 'accepted' : 'inProgress', id, runningFor };
+}
+
+/**
+ * A request for a running key is accepted, and its client may get an address with the id. After a
+ * crash that has lost the key, another one could have this id.
+ */
+function givesAddress(policy: ResolvedPolicy): boolean {
+  return policy.onInProgress === 'accept' || policy.run === 'background';
 }
 
 const NO_PHASES: readonly PhaseRecord[] = [];

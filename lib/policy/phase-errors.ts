@@ -47,8 +47,8 @@ export class LeaseLostError extends Error {
 
   constructor(readonly phase: string) {
     super(
-      `Phase "${phase}" was rolled back: this attempt took too long and lost its lease, so another one may own the key. ` +
-        'If this happens under normal load, use a longer lease.',
+      `Phase "${phase}" was rolled back: this attempt has lost its lease, so another one may own the key. ` +
+        'It took too long, or the database server has crashed. If this happens under normal load, use a longer lease.',
     );
     this.name = 'LeaseLostError';
   }

@@ -81,7 +81,8 @@ export interface IdempotencyPolicy {
   /**
    * Says that everything this handler does beyond reading happens in phases, so
    * that it can be run again from the beginning. A crash before the first phase
-   * then resumes instead of becoming `unknown`. In return, a foreign call or a
+   * then resumes instead of becoming `unknown`, and the reservation does not have to
+   * wait for the disk, because the first phase does. In return, a foreign call or a
    * write outside a phase is an error in every environment. Routes with `run:
    * 'background'` are always phased.
    * @default false

@@ -52,16 +52,36 @@ export interface FoundRow
   stale?: boolean;
 }
 
+/** Member by member: what is copied from rows would have a shape of its own each time, and V8 could not cache where a member is. */
 export function foundKey(
   { scope, endpoint, key, cipher }: KeyName & { cipher: ColumnCipher },
   row: FoundRow,
 ): FoundKey {
-  const name = { scope, endpoint, key };
+  const { answer, fault } = answerIn(row, { scope, endpoint, key }, cipher);
   return {
-    ...withDates(row, 'expiresAt'),
-    ...name,
+    scope,
+    endpoint,
+    key,
+    id: row.id,
+    fingerprint: row.fingerprint,
+    status: row.status,
+    recoveryPoint: row.recoveryPoint,
+    owner: row.owner,
+    attempt: row.attempt,
+    lockedUntil: row.lockedUntil,
+    lapsed: row.lapsed,
     pastRetention: row.expiresIn !== null && row.expiresIn <= 0,
-    ...answerIn(row, name, cipher),
+    expiresIn: row.expiresIn,
+    expiresAt: withDates(row, 'expiresAt').expiresAt,
+    runningFor: row.runningFor,
+    reconcileIn: row.reconcileIn,
+    resumeIn: row.resumeIn,
+    resumeAttempts: row.resumeAttempts,
+    operation: row.operation,
+    traceparent: row.traceparent,
+    responseStatus: row.responseStatus,
+    answer,
+    fault,
   };
 }
 

@@ -52,7 +52,10 @@ export interface FoundRow
   stale?: boolean;
 }
 
-/** Member by member: what is copied from rows would have a shape of its own each time, and V8 could not cache where a member is. */
+/**
+ * Member by member: an object that a row is spread into has a hidden class of its
+ * own each time, and then V8 cannot remember where a member is.
+ */
 export function foundKey(
   { scope, endpoint, key, cipher }: KeyName & { cipher: ColumnCipher },
   row: FoundRow,

@@ -147,7 +147,7 @@ export class KeyStore {
     const { keys } = this;
     const { distributed } = database;
     this.reserving = reservingStatements(keys, distributed, false);
-    // A node commits what its coordinator sends, and was not tried with this.
+    // Not on several nodes, where it was not tried.
     this.reservingUnflushed = reservingStatements(keys, distributed, !distributed);
     this.finishOne = new PreparedStatement(finishSql(keys, 'one'));
     this.finishMany = new BatchStatement([OUTCOMES], (shared) =>
@@ -312,7 +312,7 @@ function unread(wanted: readonly unknown[]): (error: unknown) => ReserveResult[]
 
 /**
  * Every process inserts keys in this order, so that two of them cannot deadlock.
- * It is nobody's alphabet, only the same everywhere, and cheaper here than in
+ * Any order would do that is the same everywhere; to sort is cheaper here than in
  * PostgreSQL. By the key first, because it differs nearly always.
  */
 function inOneOrder(wanted: readonly Reservation[]): readonly Reservation[] {

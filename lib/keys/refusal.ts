@@ -108,7 +108,7 @@ export function unfinished(): IdempotencyProblem {
 export function leaseLost(): IdempotencyProblem {
   return new IdempotencyProblem(
     'lease_lost',
-    'This attempt does not own the key any more, so what it did was not kept. Retry with the same key to learn the outcome.',
+    'This attempt does not own the key any more. Retry with the same key to learn the outcome.',
     retryAfterSeconds(0),
   );
 }

@@ -38,7 +38,7 @@ export async function beside({ base, others, kinds, title, ref }) {
   const progress = new Progress();
   const stage = await Stage.set(names, (line) => progress.say(line), ref);
   try {
-    const rounds = new Rounds(stage, measures, progress);
+    const rounds = new Rounds(stage, [measures], progress);
     await rounds.run(TIMES);
     await stage.clear();
     progress.end();

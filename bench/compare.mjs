@@ -1,5 +1,5 @@
 import { Progress } from './progress.mjs';
-import { measuresOf } from './measures.mjs';
+import { blocksOf } from './measures.mjs';
 import { openLoopOrWhyNot, paced } from './open-loop.mjs';
 import { report } from './report/report.mjs';
 import { Rounds } from './rounds.mjs';
@@ -22,13 +22,13 @@ const TIMES = {
  */
 export async function compare(run) {
   const progress = new Progress();
-  const measures = measuresOf(run);
+  const blocks = blocksOf(run);
   const full = run === 'full';
-  const taking = full ? [...measures, ...paced] : measures;
+  const taking = full ? [...blocks.flat(), ...paced] : blocks.flat();
   const names = [...new Set(taking.map(({ contender }) => contender))];
   const stage = await Stage.set(names, (line) => progress.say(line));
   try {
-    const rounds = new Rounds(stage, measures, progress);
+    const rounds = new Rounds(stage, blocks, progress);
     await rounds.run(TIMES[run]);
     const loop = full ? { openLoop: await openLoopOrWhyNot(stage, progress) } : {};
     const counted = await stage.clear();

@@ -26,6 +26,7 @@ export const contenders = /** @type {const} */ ({
   counted: { file: 'ours', place: 'root', needs: 'postgres', limits: 'counts' },
   trips: { file: 'trips', place: 'root', needs: 'postgres' },
   rows: { file: 'rows', place: 'root', needs: 'postgres' },
+  statements: { file: 'statements', place: 'root', needs: 'postgres' },
   transactions: { file: 'transactions', place: 'root', needs: 'postgres' },
   handWritten: { file: 'hand-written', place: 'root', needs: 'postgres' },
   redisPeer: { file: 'node-idempotency', place: 'nodeIdempotency', needs: 'redis' },

@@ -49,12 +49,12 @@ const compared = [
     contender: 'rows',
     ...busy,
   },
-  { id: 'ours.replay', label: 'ours, replay', contender: 'ours', ...replay },
-  { id: 'redis.replay', label: `${peer} with Redis, replay`, contender: 'redisPeer', ...replay },
-];
-
-/** @type {Kind[]} */
-const shown = [
+  {
+    id: 'statements',
+    label: "an interceptor that sends the library's statements and looks at no row",
+    contender: 'statements',
+    ...busy,
+  },
   {
     id: 'intercepted',
     label: 'bare Nest route, an interceptor that does nothing',
@@ -62,6 +62,12 @@ const shown = [
     ...busy,
     path: '/intercepted',
   },
+  { id: 'ours.replay', label: 'ours, replay', contender: 'ours', ...replay },
+  { id: 'redis.replay', label: `${peer} with Redis, replay`, contender: 'redisPeer', ...replay },
+];
+
+/** @type {Kind[]} */
+const shown = [
   { id: 'ours.local', label: 'ours, local phase', contender: 'ours', ...busy, path: '/local' },
   {
     id: 'ours.localForeign',
@@ -83,6 +89,11 @@ const crowds = [
     id: 'rows.crowded',
     label: 'an interceptor that inserts and updates a row and looks at none',
     contender: 'rows',
+  },
+  {
+    id: 'statements.crowded',
+    label: "an interceptor that sends the library's statements and looks at no row",
+    contender: 'statements',
   },
   { id: 'redis.crowded', label: `${peer} with Redis, fresh`, contender: 'redisPeer' },
 ].map(
@@ -111,6 +122,12 @@ const phases = [
     id: 'rows.foreigns',
     label: 'rows that nobody looks at, foreign steps',
     contender: 'rows',
+    path: '/steps/foreign',
+  },
+  {
+    id: 'statements.foreigns',
+    label: "the library's statements, foreign steps that nobody looks at",
+    contender: 'statements',
     path: '/steps/foreign',
   },
 ].map((kind) => /** @type {Kind} */ ({ ...kind, ...steps }));
@@ -195,19 +212,21 @@ export function keptOf(only) {
 }
 
 /**
- * In the order of a round. Express gets what is compared; the rest is about the library
- * and the database, not about HTTP, and is measured on one platform.
+ * In blocks of what is compared with one another, each in the order of a round. Express gets what is
+ * compared; the rest is about the library and the database, not about HTTP, and is measured on one
+ * platform.
  *
  * @param {Run} run
- * @returns {Measure[]}
+ * @returns {Measure[][]}
  */
-export function measuresOf(run) {
-  const targeted = [...compared, ...phases, bareAlone, ...oursAlone];
-  if (run === 'quick') return on('fastify', targeted);
-  if (run === 'network') return on('fastify', [bareAlone, ...farAway]);
+export function blocksOf(run) {
+  if (run === 'network') return [on('fastify', [bareAlone, ...farAway])];
+  const targeted = [compared, phases, [bareAlone, ...oursAlone]];
+  if (run === 'quick') return targeted.map((kinds) => on('fastify', kinds));
+  const alone = [bareAlone, ...oursAlone, ...othersAlone, ...farAway];
   return [
-    ...on('fastify', [...targeted, ...shown, ...crowds, ...othersAlone, ...farAway]),
-    ...on('express', compared),
+    ...[compared, phases, alone, crowds, shown].map((kinds) => on('fastify', kinds)),
+    on('express', compared),
   ];
 }
 

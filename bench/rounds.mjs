@@ -29,7 +29,11 @@ const SLOWER = 3;
 /** How often each trip to the database is timed in a round. */
 const ROUND_TRIPS = 100;
 
-/** Measures A B C A B C …, so that a slow minute of the machine meets all of them. */
+/**
+ * Measures A B C A B C …, so that a slow minute of the machine meets all of them. In blocks, one
+ * after the other: what is compared is in one block, and nobody waits for long. V8 throws away the
+ * optimised code of a server that waits, and a server at work does not wait.
+ */
 export class Rounds {
   /** @type {Map<string, Sample[]>} by name of the measure */
   samples = new Map();
@@ -37,56 +41,64 @@ export class Rounds {
   failures = new Map();
   /** @type {Map<string, RoundTrips[]>} by name of the measure, what single statements took */
   roundTrips = new Map();
-  done = 0;
+  /** In the block that had the fewest. */
+  done = Infinity;
   #lead = 0;
 
   /**
    * @param {import('./setup/stage.mjs').Stage} stage
-   * @param {Measure[]} measures
+   * @param {Measure[][]} blocks
    * @param {import('./progress.mjs').Progress} progress
    */
-  constructor(stage, measures, progress) {
+  constructor(stage, blocks, progress) {
     this.stage = stage;
-    this.measures = measures;
+    this.blocks = blocks;
+    this.measures = blocks.flat();
     this.progress = progress;
   }
 
   /** @param {Times} times */
   async run({ duration, warmUp, lead = 0, rounds, until }) {
-    await this.#begin(warmUp, until);
-    const measured = this.#fitting(duration, until, 2);
+    this.progress.say(`starting ${new Set(this.measures.map(serverOf)).size} servers`);
+    await this.#startServers();
     this.#lead = lead;
-    let longest = 0;
-    while (this.done < rounds) {
-      const start = performance.now();
-      if (this.done > 0 && start + longest > until) break;
-      await this.#round(measured, rounds);
-      longest = Math.max(longest, performance.now() - start);
-      this.done += 1;
+    let left = this.measures.length;
+    for (const block of this.blocks) {
+      const now = performance.now();
+      const share = now + ((until - now) * block.length) / left;
+      left -= block.length;
+      await this.#warmUp(block, fitting(warmUp, block, share, 3));
+      const done = await this.#runBlock(block, fitting(duration, block, share, 2), rounds, share);
+      this.done = Math.min(this.done, done);
     }
   }
 
   /**
-   * As long as wished, unless so many rounds would then not fit any more.
-   *
-   * @param {number} wished
+   * @param {Measure[]} block
+   * @param {number} duration of one measure
+   * @param {number} rounds at most
    * @param {number} until
-   * @param {number} rounds
+   * @returns {Promise<number>} how many there were
    */
-  #fitting(wished, until, rounds) {
-    const each = (until - performance.now()) / rounds / this.measures.length;
-    return Math.max(SHORTEST, Math.min(wished, each - OVERHEAD));
+  async #runBlock(block, duration, rounds, until) {
+    let done = 0;
+    for (let longest = 0; done < rounds; done += 1) {
+      const start = performance.now();
+      if (done > 0 && start + longest > until) break;
+      // Every other round backwards: whoever comes right after another would always meet what that one left.
+      const order = done % 2 === 0 ? block : block.toReversed();
+      await this.#round(order, duration, `round ${done + 1} of ${rounds}`);
+      longest = Math.max(longest, performance.now() - start);
+    }
+    return done;
   }
 
   /**
-   * @param {number} warmUp
-   * @param {number} until
+   * @param {Measure[]} block
+   * @param {number} duration of one measure
    */
-  async #begin(warmUp, until) {
-    this.progress.say(`starting ${new Set(this.measures.map(serverOf)).size} servers`);
-    await this.#startServers();
-    const duration = this.#fitting(warmUp, until, 3);
-    for (const measure of this.measures) {
+  async #warmUp(block, duration) {
+    for (const measure of block) {
       this.progress.step(`warming up: ${measure.label} (${measure.platform})`);
       await this.#guard(measure, async (server) => {
         const { load } = this.stage;
@@ -111,16 +123,13 @@ export class Rounds {
   }
 
   /**
-   * @param {number} duration
-   * @param {number} rounds
+   * @param {Measure[]} order
+   * @param {number} duration of one measure
+   * @param {string} name
    */
-  async #round(duration, rounds) {
-    // Every other round backwards: whoever comes right after another would always meet what that one left.
-    const order = this.done % 2 === 0 ? this.measures : this.measures.toReversed();
+  async #round(order, duration, name) {
     for (const measure of order) {
-      this.progress.step(
-        `round ${this.done + 1} of ${rounds}: ${measure.label} (${measure.platform})`,
-      );
+      this.progress.step(`${name}: ${measure.label} (${measure.platform})`);
       await this.#guard(measure, async (server) => {
         const samples = this.samples.get(nameOf(measure)) ?? [];
         samples.push(await this.#sample(measure, server, duration));
@@ -173,6 +182,19 @@ export class Rounds {
       this.samples.delete(name);
     }
   }
+}
+
+/**
+ * As long as wished, unless so many rounds would then not fit any more.
+ *
+ * @param {number} wished
+ * @param {Measure[]} block
+ * @param {number} until
+ * @param {number} rounds
+ */
+function fitting(wished, block, until, rounds) {
+  const each = (until - performance.now()) / rounds / block.length;
+  return Math.max(SHORTEST, Math.min(wished, each - OVERHEAD));
 }
 
 /** @param {Measure} measure */

@@ -105,7 +105,8 @@ async function manifest(place) {
   if (place !== 'root' && !isVariant(place)) return { type: 'module' };
   const own = await readFile(join(places.root, 'package.json'), 'utf8');
   const { name, type, exports } = JSON.parse(own.replaceAll('./dist/', './'));
-  return { name, type, exports };
+  // Contenders may use a part of the library that it does not export.
+  return { name, type, exports, imports: { '#lib/*': './lib/*' } };
 }
 
 async function compilerOptions() {

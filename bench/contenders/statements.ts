@@ -1,0 +1,205 @@
+/**
+ * What the rows of the library cost without the library: an interceptor that sends
+ * the library's own statements, together with the other requests of the moment, and
+ * runs the handler in an AsyncLocalStorage, by which a phase has to find its request.
+ * They write the same rows to the same tables, but nobody looks at what is found
+ * there: no retry is recognised, no lease is renewed, no answer is held.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { hash, randomUUID } from 'node:crypto';
+import {
+  Body,
+  Controller,
+  Injectable,
+  Module,
+  Post,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { idempotencyMigrations } from 'nestjs-atomic-idempotency/migrations';
+import pg from 'pg';
+import { mergeMap, Observable } from 'rxjs';
+import { DataSource } from 'typeorm';
+import {
+  finishSql,
+  OUTCOMES,
+  RESERVATIONS,
+  reserveAndFinishSql,
+  reserveSql,
+} from '#lib/keys/key-statements.js';
+import { ENTRIES, recordSql } from '#lib/phases/phase-statements.js';
+import { BatchStatement } from '#lib/postgres/batch-statement.js';
+import type { PreparedStatement } from '#lib/postgres/prepared-statement.js';
+import { dataSource, POOL_SIZE } from './data-source.js';
+import { accept, type Payment } from './payment.js';
+import { serve } from './serve.js';
+import { SharedTrips } from './shared-trips.js';
+import { STEPS } from './steps.js';
+import { countTraffic } from './traffic.js';
+
+const KEYS = 'idempotency_keys';
+const PHASES = 'idempotency_phases';
+const LEASE = 30_000;
+const RETENTION = 86_400_000;
+const HEADERS = '{"content-type":"application/json; charset=utf-8"}';
+
+const reserve = new BatchStatement([RESERVATIONS], (shared) =>
+  reserveSql(KEYS, 'many', { shared }),
+);
+const finish = new BatchStatement([OUTCOMES], (shared) => finishSql(KEYS, 'many', 0, shared));
+const both = new BatchStatement([RESERVATIONS, OUTCOMES], (wanted, ended) =>
+  reserveAndFinishSql(KEYS, wanted, ended),
+);
+const record = new BatchStatement([ENTRIES], (shared) =>
+  recordSql(KEYS, PHASES, 'many', false, false, shared),
+);
+
+const traffic = countTraffic();
+const tables = await new DataSource({
+  ...dataSource,
+  migrations: idempotencyMigrations,
+}).initialize();
+await tables.runMigrations();
+await tables.destroy();
+const pool = new pg.Pool({ connectionString: process.env.BENCH_DATABASE_URL!, max: POOL_SIZE });
+
+/** A class, as what lives as long as a request is in the library. */
+class Row {
+  readonly owner = randomUUID();
+  id = '';
+  answer: Buffer | undefined;
+
+  constructor(
+    readonly key: string,
+    readonly fingerprint: Buffer,
+  ) {}
+}
+
+async function send([statement, values]: [PreparedStatement, unknown[]]): Promise<unknown[]> {
+  const name = statement.nextName();
+  return (await pool.query({ name, text: statement.text, values })).rows as unknown[];
+}
+
+function reservations(rows: Row[]): unknown[][] {
+  const all = (value: unknown) => rows.map(() => value);
+  return [
+    ...[all(''), all('')],
+    rows.map(({ key }) => key),
+    rows.map(({ fingerprint }) => fingerprint),
+    rows.map(({ owner }) => owner),
+    ...[all(LEASE), all(RETENTION), all(null), all(null)],
+    ...[all('POST'), all('/payments'), all('/payments'), all(null), all(null), all(null)],
+  ];
+}
+
+function outcomes(rows: Row[]): unknown[][] {
+  const all = (value: unknown) => rows.map(() => value);
+  return [
+    rows.map(({ id }) => id),
+    rows.map(({ owner }) => owner),
+    ...[all('completed'), all(201), all(HEADERS)],
+    rows.map(({ answer }) => answer),
+    ...[all(1), all(null), all(RETENTION), all(null)],
+  ];
+}
+
+async function write(rows: Row[]): Promise<void> {
+  const begun = rows.filter(({ answer }) => !answer);
+  const ended = rows.filter(({ answer }) => answer);
+  const found = await send(
+    begun.length === 0
+      ? finish.of(outcomes(ended))
+      : ended.length === 0
+        ? reserve.of(reservations(begun))
+        : both.of(reservations(begun), outcomes(ended)),
+  );
+  const ids = new Map((found as Row[]).map(({ owner, id }) => [owner, id]));
+  for (const row of begun) row.id = ids.get(row.owner)!;
+}
+
+interface Entry {
+  row: Row;
+  name: string;
+  position: number;
+  result: string | null;
+}
+
+async function writeSteps(entries: Entry[]): Promise<void> {
+  const all = (value: unknown) => entries.map(() => value);
+  await send(
+    record.of([
+      entries.map(({ row }) => row.id),
+      entries.map(({ row }) => row.owner),
+      ...[all(LEASE), all(null), all(null), all(RETENTION)],
+      entries.map(({ name }) => name),
+      entries.map(({ position }) => position),
+      all('foreign'),
+      entries.map(({ result }) => (result === null ? 'intended' : 'finished')),
+      all(1),
+      entries.map(({ result }) => (result === null ? randomUUID() : null)),
+      entries.map(({ result }) => (result === null ? 'stop' : null)),
+      ...[all(null), all(null)],
+      entries.map(({ result }) => result),
+    ]),
+  );
+}
+
+const steps = new SharedTrips(writeSteps);
+
+interface Keyed {
+  headers: { 'idempotency-key': string };
+  body: unknown;
+}
+
+const running = new AsyncLocalStorage<Row>();
+
+function inContext(row: Row, handled: Observable<unknown>): Observable<unknown> {
+  return new Observable((subscriber) => running.run(row, () => handled.subscribe(subscriber)));
+}
+
+@Injectable()
+class SendStatements implements NestInterceptor {
+  private readonly trips = new SharedTrips(write);
+
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    const request = context.switchToHttp().getRequest<Keyed>();
+    const fingerprint = hash('sha256', JSON.stringify(request.body), 'buffer');
+    const row = new Row(request.headers['idempotency-key'], fingerprint);
+    await this.trips.go(row);
+    return inContext(row, next.handle()).pipe(
+      mergeMap(async (answer: unknown) => {
+        row.answer = Buffer.from(JSON.stringify(answer));
+        await this.trips.go(row);
+        return answer;
+      }),
+    );
+  }
+}
+
+@Controller()
+@UseInterceptors(SendStatements)
+class PaymentsController {
+  @Post('payments')
+  create(@Body() payment: Payment) {
+    return accept(payment);
+  }
+
+  @Post('steps/foreign')
+  async inForeignSteps(@Body() payment: Payment) {
+    const row = running.getStore()!;
+    let position = 0;
+    for (const name of STEPS) {
+      position += 1;
+      await steps.go({ row, name, position, result: null });
+      await steps.go({ row, name, position, result: JSON.stringify({ done: name }) });
+    }
+    return accept(payment);
+  }
+}
+
+@Module({ controllers: [PaymentsController] })
+class AppModule {}
+
+await serve(AppModule, { traffic });

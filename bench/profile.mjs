@@ -3,6 +3,7 @@ import { CpuProfile } from './report/cpu-profile.mjs';
 import { writeResults } from './report/files.mjs';
 import { figure, table } from './report/format.mjs';
 import { Stage } from './setup/stage.mjs';
+import { threadTime } from './setup/thread-time.mjs';
 
 /** What a profile can be taken of: the route, and how it is asked. */
 const subjects = {
@@ -15,6 +16,8 @@ const subjects = {
 
 const WARM_UP = 2_000;
 const DURATION = 5_000;
+/** Before the profiler, which takes time of its own. */
+const UNPROFILED = 3_000;
 const STATEMENT_COLUMNS = ['statement', 'calls', 'rows', 'plan ms', 'run ms', 'WAL bytes'];
 
 /**
@@ -35,6 +38,9 @@ export async function profile(name) {
     if (job.replay) await stage.load.run({ ...job, kind: 'finish', duration: 0 });
     await stage.load.run({ ...job, kind: 'load', duration: WARM_UP });
     await stage.database.analyze();
+    const thread = await shareOfTime(server, () =>
+      stage.load.run({ ...job, kind: 'load', duration: UNPROFILED }),
+    );
     if (observed) await stage.database.forgetObserved();
     await server.ask('startProfile');
     const result = await stage.load.run({ ...job, kind: 'load', duration: DURATION });
@@ -45,7 +51,8 @@ export async function profile(name) {
 
     const sections = [
       `\`npm run bench -- --profile=${name}\`: ${figure(result.perSecond)} requests/s, p50 ${figure(result.p50)} ms.`,
-      `The server's process was idle for ${cpu.idle} of the time. Of the rest:`,
+      ...(thread === undefined ? [] : [thread]),
+      `Under the profiler the server's process was idle for ${cpu.idle} of the time. Of the rest:`,
       table(['function, alone', 'share'], cpu.alone()),
       table(['function of ours, with what it calls', 'share'], cpu.withCallees()),
       table(['package, alone', 'share'], cpu.packages()),
@@ -63,4 +70,22 @@ export async function profile(name) {
   } finally {
     await stage.strike();
   }
+}
+
+/**
+ * What the one thread that all requests pass was doing meanwhile.
+ *
+ * @param {import('./setup/server.mjs').Server} server
+ * @param {() => Promise<unknown>} work
+ * @returns {Promise<string | undefined>}
+ */
+async function shareOfTime({ child }, work) {
+  const [before, begun] = [threadTime(child.pid), performance.now()];
+  await work();
+  const [after, elapsed] = [threadTime(child.pid), performance.now() - begun];
+  if (!before || !after) return undefined;
+  const running = (after.running - before.running) / elapsed;
+  const ready = (after.ready - before.ready) / elapsed;
+  const percent = (/** @type {number} */ share) => `${figure(share * 100)} %`;
+  return `Without the profiler the server's thread ran for ${percent(running)} of the time, waited for a processor for ${percent(ready)}, and for PostgreSQL or its clients for ${percent(1 - running - ready)}.`;
 }

@@ -35,12 +35,12 @@ export class CreateIdempotencyPhases1763251200001 implements MigrationInterface 
     await state.create('intended', 'withdrawn', 'reconciled', 'finished', 'rejected');
     await queryRunner.query(`
       CREATE TABLE ${phases} (
-        "scope" text NOT NULL,
+        "scope" text COLLATE "C" NOT NULL,
         -- The id of the key. No foreign key: it would be checked for every phase, and every
         -- phase is written in one statement with an update of its key, which has to be there.
         -- Whatever removes a key removes its phases.
         "key_id" bigint NOT NULL,
-        "name" text NOT NULL,
+        "name" text COLLATE "C" NOT NULL,
         "position" integer NOT NULL,
         "kind" ${kind.type} NOT NULL,
         "state" ${state.type} NOT NULL,

@@ -32,7 +32,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
     const ordered = 'ordering_key IS NOT NULL AND dead_at IS NULL';
     await queryRunner.query(`
       CREATE TABLE ${outbox} (
-        "scope" text NOT NULL DEFAULT '',
+        "scope" text COLLATE "C" NOT NULL DEFAULT '',
         "id" uuid NOT NULL,
 
         -- the key whose request added it. No foreign key: the message may outlive it
@@ -41,7 +41,7 @@ export class CreateIdempotencyOutbox1763251200002 implements MigrationInterface 
         "position" BIGSERIAL NOT NULL,
         "topic" text NOT NULL,
         "payload" json,
-        "ordering_key" text,
+        "ordering_key" text COLLATE "C",
         "traceparent" text,
 
         -- delivery

@@ -30,7 +30,7 @@ export class CreateIdempotencyAudit1763251200003 implements MigrationInterface {
     const names = namesOf(queryRunner, 'idempotency_audit', this.schema);
     await queryRunner.query(`
       CREATE TABLE ${audit} (
-        "scope" text NOT NULL,
+        "scope" text COLLATE "C" NOT NULL,
         "id" bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
 
         -- which key or message. No foreign key: the entry outlives both

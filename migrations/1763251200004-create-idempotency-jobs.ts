@@ -18,7 +18,7 @@ export class CreateIdempotencyJobs1763251200004 implements MigrationInterface {
     // goes on where the walk was, and two processes do not walk the same rows.
     await queryRunner.query(`
       CREATE TABLE ${jobs} (
-        "job" text NOT NULL,
+        "job" text COLLATE "C" NOT NULL,
         "position" bigint NOT NULL DEFAULT 0,
         "claimed_until" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
         CONSTRAINT ${names.primaryKey('job')} PRIMARY KEY ("job")

@@ -18,9 +18,9 @@ export class CreateIdempotencyDataKeys1763251200006 implements MigrationInterfac
     // processes agree by, and its removal is what erases a scope.
     await queryRunner.query(`
       CREATE TABLE ${dataKeys} (
-        "scope" text NOT NULL,
+        "scope" text COLLATE "C" NOT NULL,
         "id" uuid NOT NULL,
-        "master_key" text NOT NULL,
+        "master_key" text COLLATE "C" NOT NULL,
         "wrapped" bytea NOT NULL,
         "created_at" TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
         CONSTRAINT ${names.primaryKey('scope')} PRIMARY KEY ("scope")

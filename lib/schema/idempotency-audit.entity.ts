@@ -13,7 +13,7 @@ import { Check, Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn } f
 @Index(['scope', 'keyId'])
 @Index(['scope', 'messageId'], { where: 'message_id IS NOT NULL' })
 export class IdempotencyAudit {
-  @PrimaryColumn('text', { name: 'scope' })
+  @PrimaryColumn('text', { name: 'scope', collation: 'C' })
   scope!: string;
 
   @PrimaryGeneratedColumn('identity', { name: 'id', type: 'bigint', generatedIdentity: 'ALWAYS' })

@@ -7,7 +7,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Entity('idempotency_data_keys')
 @Index(['masterKey'])
 export class IdempotencyDataKey {
-  @PrimaryColumn('text', { name: 'scope' })
+  @PrimaryColumn('text', { name: 'scope', collation: 'C' })
   scope!: string;
 
   /** Each sealed value begins with it. A scope that was erased gets another one. */
@@ -15,7 +15,7 @@ export class IdempotencyDataKey {
   id!: string;
 
   /** The id of the master key that wraps it. */
-  @Column('text', { name: 'master_key' })
+  @Column({ type: 'text', name: 'master_key', collation: 'C' })
   masterKey!: string;
 
   @Column('bytea', { name: 'wrapped' })

@@ -10,7 +10,8 @@ import type { KeyStatus } from './key-status.js';
  * In this and the other entities every column has an explicit name, because
  * statements use it; a naming strategy must not change it. Keys and indexes have
  * none: TypeORM derives theirs from the table's name, so that tables with another
- * `entityPrefix` can exist beside these.
+ * `entityPrefix` can exist beside these. Every text column of an index has the collation
+ * "C"; the migration of this table says why.
  */
 @Entity('idempotency_keys')
 @Unique(['id'])
@@ -30,14 +31,14 @@ export class IdempotencyKey {
   @IdentityColumn('id')
   id!: string;
 
-  @PrimaryColumn('text', { name: 'scope' })
+  @PrimaryColumn('text', { name: 'scope', collation: 'C' })
   scope!: string;
 
-  @PrimaryColumn('text', { name: 'key' })
+  @PrimaryColumn('text', { name: 'key', collation: 'C' })
   key!: string;
 
   /** Method and route pattern with `keyspace: 'endpoint'`, otherwise empty. */
-  @PrimaryColumn('text', { name: 'endpoint', default: '' })
+  @PrimaryColumn('text', { name: 'endpoint', collation: 'C', default: '' })
   endpoint!: string;
 
   @Column('bytea', { name: 'fingerprint' })

@@ -5,7 +5,7 @@ import type { InDoubt, PhaseKind, PhaseState } from './phase-record.js';
 @Entity('idempotency_phases')
 @Index(['effectKey'], { where: 'effect_key IS NOT NULL' })
 export class IdempotencyPhase {
-  @PrimaryColumn('text', { name: 'scope' })
+  @PrimaryColumn('text', { name: 'scope', collation: 'C' })
   scope!: string;
 
   /** The key, without a foreign key: whatever removes the key removes its phases. */
@@ -13,7 +13,7 @@ export class IdempotencyPhase {
   keyId!: string;
 
   /** The recovery point that this phase leads to. */
-  @PrimaryColumn('text', { name: 'name' })
+  @PrimaryColumn('text', { name: 'name', collation: 'C' })
   name!: string;
 
   /** 1 for the first phase of the request. A resume has to reach them in this order. */

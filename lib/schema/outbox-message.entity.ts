@@ -9,7 +9,7 @@ import { Column, Entity, Generated, Index, PrimaryColumn } from 'typeorm';
 })
 export class OutboxMessage {
   /** The scope of the request that added it; empty outside a request. */
-  @PrimaryColumn('text', { name: 'scope', default: '' })
+  @PrimaryColumn('text', { name: 'scope', collation: 'C', default: '' })
   scope!: string;
 
   /** Stays the same over all deliveries: the effect key for whatever the handler calls. */
@@ -32,7 +32,7 @@ export class OutboxMessage {
   payload!: unknown;
 
   /** Messages with the same ordering key are delivered one after another, in their order. */
-  @Column('text', { name: 'ordering_key', nullable: true })
+  @Column({ type: 'text', name: 'ordering_key', collation: 'C', nullable: true })
   orderingKey!: string | null;
 
   /** The span that added it, in W3C's form; null where nobody traced it. */

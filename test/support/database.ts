@@ -21,6 +21,8 @@ export interface TestDatabase extends Queryable {
 export interface TestDatabaseOptions {
   /** False gives an empty database, without the library's tables. @default true */
   migrated?: boolean;
+  /** The language whose order is the default of the database, such as `en-US`. It is empty then. */
+  language?: string;
 }
 
 /** Citus allows triggers on distributed tables only to sessions that ask for it. */
@@ -32,9 +34,7 @@ const SESSION = onCluster ? { options: '-c citus.enable_unsafe_triggers=on' } : 
  */
 export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `${setting('TEST_DATABASE_PREFIX')}_${randomBytes(6).toString('hex')}`;
-  const template = options.migrated === false ? 'template1' : setting('TEST_DATABASE_TEMPLATE');
-  const copy = process.env.TEST_DATABASE_COPY ?? '';
-  await onServers(`CREATE DATABASE ${name} TEMPLATE ${template} ${copy}`);
+  await onServers(`CREATE DATABASE ${name} TEMPLATE ${templateFor(options)}`);
 
   // The test's own sessions and locks are on the server itself.
   const direct = databaseUrl(name, setting('TEST_SERVER_URL'));
@@ -59,6 +59,15 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
       await onServers(`DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
+}
+
+function templateFor({ migrated, language }: TestDatabaseOptions): string {
+  const copy = process.env.TEST_DATABASE_COPY ?? '';
+  if (language !== undefined) {
+    // Only a copy of template0 may have another order.
+    return `template0 LOCALE_PROVIDER icu ICU_LOCALE '${language}' LOCALE 'C' ${copy}`;
+  }
+  return `${migrated === false ? 'template1' : setting('TEST_DATABASE_TEMPLATE')} ${copy}`;
 }
 
 /**

@@ -49,6 +49,8 @@ export interface TableColumn {
   property: string;
   /** As the entity gives it, such as `timestamptz`. */
   type: string;
+  /** Undefined: that of the database. */
+  collation: string | undefined;
 }
 
 /** Runs the library's statements, each on its own connection and within a bounded time. */
@@ -94,6 +96,7 @@ export class Database {
       name: column.databaseName,
       property: column.propertyName,
       type: String(column.type),
+      collation: column.collation,
     }));
   }
 

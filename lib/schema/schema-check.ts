@@ -7,6 +7,7 @@ import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import type { Database } from '../postgres/database.js';
 import { persist } from '../postgres/retries.js';
 import { checkBytes } from './bytes-check.js';
+import { checkCollations, type FoundColumn } from './collation-check.js';
 import { entitiesIn } from './entities.js';
 import { asMissingRight, checkRights, type Purpose } from './rights-check.js';
 import { checkSeparation, type Separation } from './separation-check.js';
@@ -91,14 +92,15 @@ async function checkTable(
   { migration, table, columns }: (typeof schemaSteps)[number],
 ): Promise<void> {
   const name = database.table(table);
-  const found = await database.query<{ name: string }>(
-    `SELECT attname AS name FROM pg_attribute
+  const found = await database.query<FoundColumn>(
+    `SELECT attname AS name, collname AS collation
+     FROM pg_attribute LEFT JOIN pg_collation c ON c.oid = attcollation
      WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
     [name],
   );
   const names = new Set(found.map((row) => row.name));
   const absent = columns.filter((column) => !names.has(column));
-  if (absent.length === 0) return;
+  if (absent.length === 0) return checkCollations(database, table, found);
   const what =
     names.size === 0
       ? `the table ${name} does not exist`

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { schemaSteps } from '../../migrations/index.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { bootFailure } from './boot-failure.js';
 
 const TABLES = schemaSteps.map(({ table }) => table);
 
@@ -32,5 +33,23 @@ describe('The collation of the tables', () => {
       ]),
     );
     expect(columns.filter(({ collation }) => collation !== 'C')).toEqual([]);
+  });
+
+  it('stops the boot if it is another one, and the error has the statement that changes it', async () => {
+    await database.query(
+      `ALTER TABLE idempotency_keys ALTER key TYPE text COLLATE "default",
+                                    ALTER endpoint TYPE text COLLATE "POSIX"`,
+    );
+    const { message } = await bootFailure({ database });
+    expect(message).toContain(
+      'the table "idempotency_keys" has another collation than "C" for key, endpoint',
+    );
+    await database.query(/ALTER TABLE [^;]*;/.exec(message)![0]);
+
+    await database.query('ALTER TABLE idempotency_phases ALTER name TYPE text COLLATE "default"');
+    // The keys are right again; the phases are the next table to be checked.
+    expect((await bootFailure({ database })).message).toContain(
+      'the table "idempotency_phases" has another collation than "C" for name',
+    );
   });
 });

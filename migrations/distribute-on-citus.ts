@@ -21,8 +21,8 @@ export interface CitusOptions {
   /**
    * A distributed table of yours whose rows are found by the same scope, such as
    * `'accounts'` or `'sales.accounts'`: a local phase that writes to it then stays on one node. Its
-   * distribution column has to be of type text, like the scope.
-   * @default tables of type text with the same number of shards, if there are any
+   * distribution column has to be `text COLLATE "C"`, like the scope.
+   * @default tables with such a column and the same number of shards, if there are any
    */
   colocateWith?: string;
   /**
@@ -53,7 +53,7 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
 
     async up(queryRunner: QueryRunner): Promise<void> {
       await requireCitus(queryRunner);
-      if (colocateWith !== undefined) await requireDistributedByText(queryRunner, colocateWith);
+      if (colocateWith !== undefined) await requireLikeScope(queryRunner, colocateWith);
       const [keys] = DISTRIBUTED_TABLES;
       const names = namesOf(queryRunner, keys, schema);
       const table = tableName(queryRunner, keys, schema);
@@ -63,7 +63,7 @@ export function distributeOnCitus(options: CitusOptions = {}): new () => Migrati
       await queryRunner.query(`CREATE INDEX ${names.index(['id'])} ON ${table} ("id")`);
       for (const each of DISTRIBUTED_TABLES) {
         const name = tableName(queryRunner, each, schema);
-        const beside = each === keys ? (colocateWith ?? 'default') : table;
+        const beside = each === keys ? (colocateWith ?? (await likeScope(queryRunner))) : table;
         await queryRunner.query(
           `SELECT create_distributed_table($1, 'scope', colocate_with => $2)`,
           [name, beside],
@@ -138,15 +138,35 @@ async function requireCitus(queryRunner: QueryRunner): Promise<void> {
   );
 }
 
-async function requireDistributedByText(queryRunner: QueryRunner, table: string): Promise<void> {
+/** The distribution columns of tables, as `a`. */
+const DISTRIBUTION_COLUMNS = `pg_dist_partition p
+  JOIN pg_attribute a ON a.attrelid = p.logicalrelid
+    AND a.attname = column_to_column_name(p.logicalrelid, p.partkey)
+  LEFT JOIN pg_collation c ON c.oid = a.attcollation`;
+
+/**
+ * What the tables are put beside if nobody says it. Not `'default'`: Citus looks for tables
+ * of the same type, whatever their collation, and then refuses those with another collation.
+ */
+async function likeScope(queryRunner: QueryRunner): Promise<string> {
   const [row] = (await queryRunner.query(
-    `SELECT format_type(a.atttypid, NULL) AS type
-     FROM pg_dist_partition p
-     JOIN pg_attribute a ON a.attrelid = p.logicalrelid
-       AND a.attname = column_to_column_name(p.logicalrelid, p.partkey)
+    `SELECT p.logicalrelid::regclass::text AS name
+     FROM ${DISTRIBUTION_COLUMNS} JOIN pg_dist_colocation g USING (colocationid)
+     WHERE p.partmethod = 'h' AND a.atttypid = 'text'::regtype AND c.collname = 'C'
+       AND g.shardcount = current_setting('citus.shard_count')::int
+     ORDER BY p.colocationid LIMIT 1`,
+  )) as { name: string }[];
+  return row?.name ?? 'none';
+}
+
+async function requireLikeScope(queryRunner: QueryRunner, table: string): Promise<void> {
+  const [row] = (await queryRunner.query(
+    `SELECT format_type(a.atttypid, NULL) AS type, quote_ident(a.attname) AS column,
+            c.collname AS collation
+     FROM ${DISTRIBUTION_COLUMNS}
      WHERE p.logicalrelid = to_regclass($1) AND p.partmethod = 'h'`,
     [table],
-  )) as { type: string }[];
+  )) as { type: string; column: string; collation: string | null }[];
   if (!row) {
     throw new Error(
       `distributeOnCitus(): colocateWith is '${table}', which is no distributed table. Distribute it in a migration that runs before this one (option timestamp), or leave colocateWith out.`,
@@ -154,7 +174,12 @@ async function requireDistributedByText(queryRunner: QueryRunner, table: string)
   }
   if (row.type !== 'text') {
     throw new Error(
-      `distributeOnCitus(): colocateWith is '${table}', whose distribution column is of type ${row.type}. The scope is of type text, and Citus puts tables beside each other only if the types are the same. Distribute the table by a column of type text with the scope in it, or leave colocateWith out.`,
+      `distributeOnCitus(): colocateWith is '${table}', whose distribution column is of type ${row.type}. The scope is of type text, and Citus puts tables beside each other only if the types are the same. Distribute the table by a column of type text COLLATE "C" with the scope in it, or leave colocateWith out.`,
+    );
+  }
+  if (row.collation !== 'C') {
+    throw new Error(
+      `distributeOnCitus(): colocateWith is '${table}', whose distribution column ${row.column} has the collation "${row.collation}". The scope has "C", and Citus puts tables beside each other only if the collations are the same. Give the column COLLATE "C" before the table is distributed (SELECT undistribute_table() brings it back for that), or leave colocateWith out.`,
     );
   }
 }

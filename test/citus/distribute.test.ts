@@ -71,7 +71,7 @@ function tests(platform: Platform): void {
     await joinNodes(
       SERVERS.map((server) => Object.assign(new URL(server), { pathname: database.name }).href),
     );
-    await database.query('CREATE TABLE accounts (id text PRIMARY KEY)');
+    await database.query('CREATE TABLE accounts (id text COLLATE "C" PRIMARY KEY)');
     await database.query(
       `SELECT create_distributed_table('accounts', 'id', shard_count => 6, colocate_with => 'none')`,
     );
@@ -273,14 +273,40 @@ function tests(platform: Platform): void {
     await database.query('CREATE TABLE "on one server" (id text)');
     await database.query('CREATE TABLE numbered (id bigint)');
     await database.query(`SELECT create_distributed_table('numbered', 'id')`);
+    await database.query('CREATE TABLE worded ("The id" text)');
+    await database.query(`SELECT create_distributed_table('worded', 'The id')`);
     await migrate(distribute({}), undo);
     for (const [colocateWith, reason] of [
       ['nowhere', `'nowhere', which is no distributed table`],
       ['"on one server"', 'which is no distributed table'],
       ['numbered', 'of type bigint'],
+      ['worded', `column "The id" has the collation "default". The scope has "C"`],
     ] as const) {
       await expect(migrate(distribute({ colocateWith }))).rejects.toThrow(reason);
     }
     expect(await placed('public')).toEqual([]);
+  });
+
+  it('chooses tables with the collation of the scope, and none with another one', async () => {
+    const beside = async (table: string) => {
+      const [row] = await database.query(
+        `SELECT count(*)::int AS n FROM pg_dist_partition p JOIN pg_dist_partition o USING (colocationid)
+         WHERE p.logicalrelid = 'idempotency_keys'::regclass AND o.logicalrelid = $1::regclass`,
+        [table],
+      );
+      return row!.n as number;
+    };
+    // The tables of the test before: one of them has text in the order of the database.
+    await migrate(distribute({}));
+    expect(await placed('public')).toHaveLength(DISTRIBUTED_TABLES.length);
+    expect(await beside('worded')).toBe(0);
+    await migrate(distribute({}), undo);
+
+    await database.query('CREATE TABLE sorted (id text COLLATE "C")');
+    await database.query(
+      `SELECT create_distributed_table('sorted', 'id', colocate_with => 'none')`,
+    );
+    await migrate(distribute({}));
+    expect(await beside('sorted')).toBe(1);
   });
 }

@@ -46,7 +46,9 @@ function tests(platform: Platform): void {
       idempotency: { scope: (request: Request) => request.get('x-account') },
       controllers: [NotesController],
     });
-    await app.database.query('CREATE TABLE notes (scope text NOT NULL, note text NOT NULL)');
+    await app.database.query(
+      'CREATE TABLE notes (scope text COLLATE "C" NOT NULL, note text NOT NULL)',
+    );
     await app.database.query(
       `SELECT create_distributed_table('notes', 'scope', colocate_with => 'idempotency_keys')`,
     );

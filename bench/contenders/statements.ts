@@ -155,8 +155,11 @@ interface Keyed {
 
 const running = new AsyncLocalStorage<Row>();
 
-function inContext(row: Row, handled: Observable<unknown>): Observable<unknown> {
-  return new Observable((subscriber) => running.run(row, () => handled.subscribe(subscriber)));
+/** Nest keeps the context in which the handler is asked for. */
+function inContext(row: Row, next: CallHandler): Observable<unknown> {
+  return new Observable((subscriber) =>
+    running.run(row, () => next.handle().subscribe(subscriber)),
+  );
 }
 
 @Injectable()
@@ -168,7 +171,7 @@ class SendStatements implements NestInterceptor {
     const fingerprint = hash('sha256', JSON.stringify(request.body), 'buffer');
     const row = new Row(request.headers['idempotency-key'], fingerprint);
     await this.trips.go(row);
-    return inContext(row, next.handle()).pipe(
+    return inContext(row, next).pipe(
       mergeMap(async (answer: unknown) => {
         row.answer = Buffer.from(JSON.stringify(answer));
         await this.trips.go(row);

@@ -12,7 +12,7 @@ const TIMES = {
   quick: QUICK,
   network: { duration: 400, warmUp: 800, lead: 300, rounds: 13, until: 90_000 },
   /** The open loop comes afterwards. */
-  full: { duration: 400, warmUp: 4_000, lead: 300, rounds: 13, until: 620_000 },
+  full: { duration: 400, warmUp: 4_000, lead: 300, rounds: 13, until: 640_000 },
 };
 
 /**

@@ -62,11 +62,11 @@ export class Rounds {
     this.progress.say(`starting ${new Set(this.measures.map(serverOf)).size} servers`);
     await this.#startServers();
     this.#lead = lead;
-    let left = this.measures.length;
+    let left = costOf(this.measures);
     for (const block of this.blocks) {
       const now = performance.now();
-      const share = now + ((until - now) * block.length) / left;
-      left -= block.length;
+      const share = now + ((until - now) * costOf(block)) / left;
+      left -= costOf(block);
       await this.#warmUp(block, fitting(warmUp, block, share, 3));
       const done = await this.#runBlock(block, fitting(duration, block, share, 2), rounds, share);
       this.done = Math.min(this.done, done);
@@ -182,6 +182,15 @@ export class Rounds {
       this.samples.delete(name);
     }
   }
+}
+
+/**
+ * How much of the time measures take, compared with others.
+ *
+ * @param {Measure[]} measures
+ */
+function costOf(measures) {
+  return measures.reduce((sum, { steps }) => sum + (steps ? 2 : 1), 0);
 }
 
 /**

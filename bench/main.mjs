@@ -1,4 +1,4 @@
-// npm run bench                 everything, about eleven minutes
+// npm run bench                 everything, about thirteen minutes
 // npm run bench -- --quick      the targets only, under 50 seconds; the last line is JSON
 // npm run bench -- --network    with 1 ms between the server and its store, under two minutes
 // npm run bench -- --open-loop  latency at fixed rates, under two minutes

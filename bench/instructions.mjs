@@ -20,6 +20,7 @@ const TOGETHER = 12;
 
 const OWNER = '00000000-0000-4000-8000-000000000000';
 const HEADERS = '{"content-type":"application/json; charset=utf-8"}';
+const RESULT = '{"done":true}';
 const BODY = Buffer.from(
   JSON.stringify({
     id: randomUUID(),
@@ -47,7 +48,9 @@ const from = (/** @type {string} */ file) =>
   import(pathToFileURL(join(buildFolder('root'), file)).href);
 const { idempotencyMigrations } = await from('migrations/index.js');
 const { OUTCOMES, RESERVATIONS, reserveAndFinishSql } = await from('lib/keys/key-statements.js');
-const { ENTRIES, localEndSql, recordSql } = await from('lib/phases/phase-statements.js');
+const { ENTRIES, ENTRIES_AFTER, localEndSql, recordSql } = await from(
+  'lib/phases/phase-statements.js',
+);
 const { KEPT, WRITE } = await from('contenders/kept.js');
 const { INSERT_WORK, WORK } = await from('contenders/work.js');
 
@@ -97,6 +100,11 @@ async function prepare(/** @type {string} */ server) {
       [KEYS, OWNER],
     );
     await client.query(
+      `INSERT INTO idempotency_phases (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt)
+       SELECT scope, id, 'ordered', 1, 'foreign', 'intended', 1, gen_random_uuid(), 'stop'
+       FROM idempotency_keys`,
+    );
+    await client.query(
       `INSERT INTO kept SELECT gen_random_uuid(), gen_random_uuid(), sha256(n::text::bytea), now(), 201, ''
        FROM generate_series(1, $1::int) AS n`,
       [KEYS],
@@ -140,12 +148,26 @@ function statements() {
     owner: all(() => OWNER),
     ...{ lease: 30_000, max_run_time: 3_600_000, kind: 'foreign', attempt: 1 },
     name: all(() => 'charged'),
-    position: all(() => 1),
+    position: all(() => 2),
     state: all(() => 'intended'),
     effect_key: all(() => randomUUID()),
     in_doubt: all(() => 'stop'),
     request: all(() => null),
     result: all(() => null),
+  });
+  const ended = (/** @type {number} */ round) => ({
+    ...intended(round),
+    name: all(() => 'ordered'),
+    position: all(() => 1),
+    state: all(() => 'finished'),
+    effect_key: all(() => null),
+    in_doubt: all(() => null),
+    result: all(() => RESULT),
+  });
+  const endedAndIntended = (/** @type {number} */ round) => ({
+    ...intended(round),
+    ended: all(() => 'ordered'),
+    ended_result: all(() => RESULT),
   });
   /** What the last statement began. */
   let begun = [all(() => randomUUID()), all(() => randomUUID())];
@@ -169,13 +191,23 @@ function statements() {
     ],
     [
       'foreign phases intended',
-      recordSql(keys, phases, 'many', false, false, shared),
+      recordSql(keys, phases, 'many', { shared }),
       (round) => inOrder(ENTRIES, intended(round)),
+    ],
+    [
+      'foreign phases ended',
+      recordSql(keys, phases, 'many', { shared }),
+      (round) => inOrder(ENTRIES, ended(round)),
+    ],
+    [
+      'foreign phases ended, and the next ones intended',
+      recordSql(keys, phases, 'many', { shared, after: true }),
+      (round) => inOrder(ENTRIES_AFTER, endedAndIntended(round)),
     ],
     [
       'the end of a local phase',
       localEndSql(keys, phases),
-      (round) => ['', 1 + round, OWNER, 30_000, 'charged', 1, 1, '{"done":true}'],
+      (round) => ['', 1 + round, OWNER, 30_000, 'charged', 1, 1, RESULT],
     ],
   ];
 }
@@ -200,7 +232,8 @@ function literal(value) {
 /** @param {Value} value */
 function element(value) {
   if (value === null) return 'NULL';
-  return Buffer.isBuffer(value) ? `"\\\\x${value.toString('hex')}"` : `"${value}"`;
+  if (Buffer.isBuffer(value)) return `"\\\\x${value.toString('hex')}"`;
+  return `"${String(value).replaceAll('"', '\\"')}"`;
 }
 
 /** @param {import('./setup/counted-postgres.mjs').Instructions} counted */

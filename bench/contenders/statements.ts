@@ -48,12 +48,12 @@ const HEADERS = '{"content-type":"application/json; charset=utf-8"}';
 const reserve = new BatchStatement([RESERVATIONS], (shared) =>
   reserveSql(KEYS, 'many', { shared }),
 );
-const finish = new BatchStatement([OUTCOMES], (shared) => finishSql(KEYS, 'many', 0, shared));
+const finish = new BatchStatement([OUTCOMES], (shared) => finishSql(KEYS, 'many', { shared }));
 const both = new BatchStatement([RESERVATIONS, OUTCOMES], (wanted, ended) =>
   reserveAndFinishSql(KEYS, wanted, ended),
 );
 const record = new BatchStatement([ENTRIES], (shared) =>
-  recordSql(KEYS, PHASES, 'many', false, false, shared),
+  recordSql(KEYS, PHASES, 'many', { shared }),
 );
 
 const traffic = countTraffic();

@@ -21,7 +21,7 @@ import { persist } from '../postgres/retries.js';
 import type { WaitingRequests } from '../keys/waiting-requests.js';
 import type { ErrorCode } from '../schema/error-code.js';
 import { fromJson, toJson } from '../schema/json.js';
-import { closePhases } from '../phases/close-phases.js';
+import { endPhases } from '../phases/close-phases.js';
 import { PhaseJournal } from '../phases/phase-journal.js';
 import type { OperationOutcome, PhaseStore } from '../phases/phase-store.js';
 import { isDefinite, rejectionOf } from '../phases/rejection.js';
@@ -119,14 +119,14 @@ export class OperationRunner {
   }
 
   private async attempt(attempt: Attempt, operation: string, input: unknown): Promise<void> {
+    // A worker runs an operation again from the beginning, so all its effects have to be in phases.
+    const phased = true;
     const context = {
       attempt,
-      journal: new PhaseJournal(attempt),
+      journal: new PhaseJournal(attempt, phased),
       route: operation,
       guard: this.guard,
-      // A worker runs an operation again from the beginning, so all its effects have to be in
-      // phases.
-      phased: true,
+      phased,
       transactions: new OpenTransactions(),
     };
     try {
@@ -152,7 +152,7 @@ export class OperationRunner {
     try {
       return await requestContext.run(context, () => this.tools.operations.run(operation, input));
     } finally {
-      await closePhases(context);
+      await endPhases(context);
     }
   }
 

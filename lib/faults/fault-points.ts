@@ -61,6 +61,10 @@ export function observeFaultPoints(observe: Observer): () => void {
   };
 }
 
+export function faultsAreObserved(): boolean {
+  return observer !== undefined;
+}
+
 /** An attempt that can simulate the death of its process. */
 interface Mortal {
   id: string;

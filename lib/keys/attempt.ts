@@ -6,6 +6,7 @@ import { ofKey } from '../telemetry/key-labels.js';
 import type { Observation } from '../telemetry/observation.js';
 import { publish } from '../telemetry/publish.js';
 import type { Reservation } from './key-store.js';
+import type { PhaseOnItsWay } from './last-phase.js';
 import type { Lease } from './lease-store.js';
 
 /** What an attempt finds on record when it begins. */
@@ -74,6 +75,9 @@ export class Attempt implements Lease {
   onLeftToWorker: (() => void) | undefined;
   /** A foreign call is in doubt; no further phase may start. */
   doubt: { phase: string; repeatable: boolean } | undefined;
+
+  /** The handler has ended, and the outcome of its last phase is still being recorded. */
+  onItsWay: PhaseOnItsWay | undefined;
 
   /** Told once, when the lease is lost. */
   keeper: LossListener | undefined;

@@ -32,7 +32,7 @@ export function datedReserveParameters(wanted: readonly Reservation[]): unknown[
 
 /** In the order of OUTCOME there. */
 export function finishParameters(outcomes: readonly KeyOutcome[]): unknown[][] {
-  return [
+  const columns: unknown[][] = [
     outcomes.map((e) => e.id),
     outcomes.map((e) => e.owner),
     outcomes.map((e) => e.status),
@@ -44,6 +44,13 @@ export function finishParameters(outcomes: readonly KeyOutcome[]): unknown[][] {
     outcomes.map((e) => e.retention),
     outcomes.map((e) => e.resumeIn),
   ];
+  if (outcomes.some((e) => e.lastPhase)) {
+    columns.push(
+      outcomes.map((e) => e.lastPhase?.name ?? null),
+      outcomes.map((e) => e.lastPhase?.result ?? null),
+    );
+  }
+  return columns;
 }
 
 /** What a look-up returns. All but `stale` is null if there is no such key among many. */

@@ -2,6 +2,7 @@
 import { BatchColumns, type Shared } from '../postgres/batch-statement.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
+import { endPhaseSql } from './last-phase.js';
 import { exactTime, milliseconds, nowIf } from '../postgres/times.js';
 import { UNFLUSHED } from '../postgres/unflushed.js';
 import { isKey, NAME } from '../schema/key-name.js';
@@ -57,20 +58,28 @@ const OUTCOME = {
   resume_in: 'float8',
 };
 
-/** Of one outcome, the scope as well, behind the others: a distributed table finds the node by it. */
-const OF_SCOPE = `AND k.scope = $${Object.keys(OUTCOME).length + 1}::text`;
+/** And those of an outcome with that of the attempt's last phase. */
+const OUTCOME_AND_PHASE = { ...OUTCOME, phase: 'text', phase_result: 'text' };
 
 /** Most requests of a moment succeed, and many with the same headers. */
-export const OUTCOMES = new BatchColumns(
-  OUTCOME,
+const ALIKE = [
   ['status', 'response_version', 'error_code', 'retention', 'resume_in'],
   ['response_status', 'response_headers'],
-);
+];
+
+export const OUTCOMES = new BatchColumns(OUTCOME, ...ALIKE);
+export const OUTCOMES_AND_PHASES = new BatchColumns(OUTCOME_AND_PHASE, ...ALIKE);
 
 interface ReserveForm {
   distributed?: boolean;
   shared?: Shared | undefined;
   mayBeLost?: boolean;
+}
+
+interface FinishForm {
+  after?: number;
+  shared?: Shared | undefined;
+  phases?: string | undefined;
 }
 
 /**
@@ -163,17 +172,31 @@ export function lookUpSql(keys: string): string {
  * retention again, and so does one that ran for more than a tenth of it: its
  * answer could expire before it is sent. So does one whose answer has another
  * retention than the reservation.
+ *
+ * @param after how many parameters precede those of the outcomes
+ * @param shared what many rows have in common
+ * @param phases with the outcomes of the attempts' last phases, in this table
  */
-export function finishSql(keys: string, rows: Rows, after = 0, shared?: Shared): string {
-  const e = new GivenRows(rows, OUTCOME, 'e', after, shared);
+export function finishSql(keys: string, rows: Rows, form: FinishForm = {}): string {
+  const finish = updateSql(keys, rows, form);
+  return form.phases ? `WITH ${finish} SELECT owner, "expiresAt" FROM finished` : finish;
+}
+
+/** With phases, the two statements of a WITH clause, the first of them named `finished`. */
+function updateSql(keys: string, rows: Rows, { after = 0, shared, phases }: FinishForm): string {
+  const parameters = (phases ? OUTCOME_AND_PHASE : OUTCOME) as typeof OUTCOME_AND_PHASE;
+  const e = new GivenRows(rows, parameters, 'e', after, shared);
+  // Of one outcome, the scope as well, behind the others: a distributed table finds the node by it.
+  const ofScope = `AND k.scope = $${Object.keys(parameters).length + 1}::text`;
   const status = e.of('status');
   const retention = (share: number) =>
     e.computed(`now() + ${share} * ${e.of('retention')} * interval '1 millisecond'`, 'retention');
   // Separate, because distributed tables allow no time arithmetic inside a CASE.
   const times = `LATERAL (SELECT now(), ${retention(0.9)}, ${retention(1)}) AS t (now, nine_tenths, whole)`;
-  return `UPDATE ${keys} k
+  const reached = phases ? `coalesce(${e.of('phase')}, k.recovery_point)` : 'k.recovery_point';
+  const finish = `UPDATE ${keys} k
     SET status = ${status},
-        recovery_point = CASE WHEN ${status} = 'completed' THEN 'finished' ELSE k.recovery_point END,
+        recovery_point = CASE WHEN ${status} = 'completed' THEN 'finished' ELSE ${reached} END,
         response_status = ${e.of('response_status')},
         response_headers = ${e.asJson('response_headers', 'jsonb')},
         response_body = ${e.of('response_body')},
@@ -197,17 +220,32 @@ export function finishSql(keys: string, rows: Rows, after = 0, shared?: Shared):
         END
     FROM ${[...e.tables, times].join()}
     WHERE ${BOUNDED_LOCK_WAIT}
-      AND k.id = ${e.of('id')} ${rows === 'one' ? OF_SCOPE : ''}
+      AND k.id = ${e.of('id')} ${rows === 'one' ? ofScope : ''}
       AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
     RETURNING k.owner, ${milliseconds('k.expires_at')} AS "expiresAt"`;
+  if (!phases) return finish;
+  const ended = endPhaseSql(phases, {
+    fence: 'finished',
+    attempt: 'finished.attempt',
+    name: 'finished.phase',
+    result: 'finished.phase_result::json',
+  });
+  return `finished AS (
+      ${finish}, k.scope, k.id, k.attempt, ${e.of('phase')} AS phase, ${e.of('phase_result')} AS phase_result
+    ), ended AS (${ended})`;
 }
 
 /** Reservations and outcomes of different requests in one statement, and so in one transaction. */
-export function reserveAndFinishSql(keys: string, wanted?: Shared, outcomes?: Shared): string {
+export function reserveAndFinishSql(
+  keys: string,
+  wanted?: Shared,
+  outcomes?: Shared,
+  phases?: string,
+): string {
   const after = Object.keys(RESERVATION).length;
   const reserve = reserveSql(keys, 'many', { shared: wanted });
-  const finish = finishSql(keys, 'many', after, outcomes);
-  return `WITH reserved AS (${reserve}), finished AS (${finish})
+  const finish = updateSql(keys, 'many', { after, shared: outcomes, phases });
+  return `WITH reserved AS (${reserve}), ${phases ? finish : `finished AS (${finish})`}
     SELECT owner, id, NULL::float8 AS "expiresAt" FROM reserved
     UNION ALL
     SELECT owner, NULL, "expiresAt" FROM finished`;

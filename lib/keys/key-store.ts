@@ -25,11 +25,13 @@ import {
   lookUpOneSql,
   lookUpSql,
   OUTCOMES,
+  OUTCOMES_AND_PHASES,
   recordedSql,
   RESERVATIONS,
   reserveAndFinishSql,
   reserveSql,
 } from './key-statements.js';
+import type { LastPhase } from './last-phase.js';
 import type { StoredAnswer } from './stored-answer.js';
 
 /** A request for the right to run a key. */
@@ -121,6 +123,8 @@ export interface KeyOutcome extends StoredAnswer {
   retention: number | null;
   /** When the completer may try, if the key has an operation; null for never. */
   resumeIn: number | null;
+  /** The outcome of its last phase, if that is not on record yet. */
+  lastPhase?: LastPhase | undefined;
 }
 
 /** A recorded outcome. */
@@ -137,9 +141,8 @@ export class KeyStore {
   private readonly keys: string;
   private readonly reserving: ReservingStatements;
   private readonly reservingUnflushed: ReservingStatements;
-  private readonly finishOne: PreparedStatement;
-  private readonly finishMany: BatchStatement;
-  private readonly reserveAndFinishMany: BatchStatement;
+  private readonly finishing: FinishingStatements;
+  private readonly finishingPhases: FinishingStatements;
   private readonly lookUpStatement: Record<Rows, PreparedStatement>;
 
   constructor(private readonly database: Database) {
@@ -149,13 +152,8 @@ export class KeyStore {
     this.reserving = reservingStatements(keys, distributed, false);
     // Not on several nodes, where it was not tried.
     this.reservingUnflushed = reservingStatements(keys, distributed, !distributed);
-    this.finishOne = new PreparedStatement(finishSql(keys, 'one'));
-    this.finishMany = new BatchStatement([OUTCOMES], (shared) =>
-      finishSql(keys, 'many', 0, shared),
-    );
-    this.reserveAndFinishMany = new BatchStatement([RESERVATIONS, OUTCOMES], (wanted, outcomes) =>
-      reserveAndFinishSql(keys, wanted, outcomes),
-    );
+    this.finishing = finishingStatements(keys);
+    this.finishingPhases = finishingStatements(keys, database.table('idempotency_phases'));
     this.lookUpStatement = {
       one: new PreparedStatement(lookUpOneSql(this.keys)),
       many: new PreparedStatement(lookUpSql(this.keys)),
@@ -179,7 +177,8 @@ export class KeyStore {
     wanted: readonly Reservation[],
     outcomes: readonly KeyOutcome[],
   ): Promise<{ reserved: ReserveResult[]; recorded: Map<string, RecordedOutcome> | Failed }> {
-    const [statement, parameters] = this.reserveAndFinishMany.of(
+    const { withReservations } = this.finishingFor(outcomes);
+    const [statement, parameters] = withReservations.of(
       datedReserveParameters(inOneOrder(wanted)),
       finishParameters(outcomes),
     );
@@ -237,14 +236,19 @@ export class KeyStore {
    */
   async finish(outcomes: readonly KeyOutcome[]): Promise<Map<string, RecordedOutcome>> {
     const columns = finishParameters(outcomes);
+    const { one, many } = this.finishingFor(outcomes);
     const [statement, parameters] =
       outcomes.length === 1
-        ? [this.finishOne, [...parametersFor('one', columns), outcomes[0]!.scope]]
-        : this.finishMany.of(columns);
+        ? [one, [...parametersFor('one', columns), outcomes[0]!.scope]]
+        : many.of(columns);
     const rows = await this.database
       .for(outcomes)
       .query<FinishedRow>(statement, parameters, 'urgent');
     return this.recorded(outcomes, rows);
+  }
+
+  private finishingFor(outcomes: readonly KeyOutcome[]): FinishingStatements {
+    return outcomes.some(({ lastPhase }) => lastPhase) ? this.finishingPhases : this.finishing;
   }
 
   private async recorded(
@@ -292,6 +296,25 @@ function reservingStatements(
     one: new PreparedStatement(reserveSql(keys, 'one', { distributed, mayBeLost })),
     many: new BatchStatement([RESERVATIONS], (shared) =>
       reserveSql(keys, 'many', { shared, mayBeLost }),
+    ),
+  };
+}
+
+/** For one outcome, for many, and for many together with reservations. */
+interface FinishingStatements {
+  one: PreparedStatement;
+  many: BatchStatement;
+  withReservations: BatchStatement;
+}
+
+/** @param phases with the outcomes of last phases */
+function finishingStatements(keys: string, phases?: string): FinishingStatements {
+  const columns = phases ? OUTCOMES_AND_PHASES : OUTCOMES;
+  return {
+    one: new PreparedStatement(finishSql(keys, 'one', { phases })),
+    many: new BatchStatement([columns], (shared) => finishSql(keys, 'many', { shared, phases })),
+    withReservations: new BatchStatement([RESERVATIONS, columns], (wanted, shared) =>
+      reserveAndFinishSql(keys, wanted, shared, phases),
     ),
   };
 }

@@ -10,6 +10,7 @@ import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
 import type { KeyOutcome, RecordedOutcome } from './key-store.js';
+import type { PhaseOnItsWay } from './last-phase.js';
 import { NO_ANSWER, storedAnswer } from './stored-answer.js';
 import type { KeyTransitions } from './key-transitions.js';
 import type { LeaseKeeper } from './lease-keeper.js';
@@ -51,6 +52,7 @@ export class Recorder {
         return recordedAs(attempt, { outcome: 'given_back', final: false, expiresAt: null });
       }
       if (attempt.leftToWorker) {
+        await attempt.onItsWay?.settled;
         const { maxRunTime } = attempt.policy;
         const operation = { ...attempt.operation!, maxRunTime };
         const left = await this.insist(attempt, () =>
@@ -61,10 +63,12 @@ export class Recorder {
         const pending = { outcome: 'pending', final: false, leftToWorker: true } as const;
         return recordedAs(attempt, { ...pending, expiresAt: null });
       }
-      const outcome = outcomeOf(attempt, observed, this.pickHeaders);
       const before = faultPoint('recording:before', attempt, undefined, observed);
       if (before) await before;
-      const row = await this.finish(attempt, outcome);
+      const together =
+        attempt.onItsWay && (await this.finishWith(attempt.onItsWay, attempt, observed));
+      const outcome = together?.outcome ?? outcomeOf(attempt, observed, this.pickHeaders);
+      const row = together ? together.row : await this.finish(attempt, outcome);
       const after = faultPoint('recording:after', attempt);
       if (after) await after;
       if (!row) throw this.lost(attempt);
@@ -89,6 +93,30 @@ export class Recorder {
   private lost(attempt: Attempt): Error {
     attempt.loseLease();
     return leaseLost();
+  }
+
+  /**
+   * The outcome of the last phase is recorded with that of the attempt, in one
+   * statement. Undefined: it is recorded by itself now, or the attempt is in doubt.
+   */
+  private async finishWith(
+    last: PhaseOnItsWay,
+    attempt: Attempt,
+    observed: ObservedAnswer,
+  ): Promise<{ outcome: KeyOutcome; row: RecordedOutcome | undefined } | undefined> {
+    const lastPhase = attempt.doubt ? undefined : last.take();
+    if (lastPhase) {
+      const outcome = { ...outcomeOf(attempt, observed, this.pickHeaders), lastPhase };
+      try {
+        const row = await this.batches.finish(outcome);
+        last.taken(row !== undefined);
+        return { outcome, row };
+      } catch (error) {
+        last.giveBack(error);
+      }
+    }
+    await last.settled;
+    return undefined;
   }
 
   /** Retries are sent unbatched, so that a slow one does not delay others. */

@@ -4,7 +4,12 @@ import { isNotExecuted, type RunningEffect } from '../client/effect.js';
 import { errorLine } from '../telemetry/error-line.js';
 import { publish } from '../telemetry/publish.js';
 import { inSpan, type SpanStart } from '../telemetry/tracing.js';
-import { faultPoint, SimulatedFailure, type FaultStep } from '../faults/fault-points.js';
+import {
+  faultPoint,
+  faultsAreObserved,
+  SimulatedFailure,
+  type FaultStep,
+} from '../faults/fault-points.js';
 import type { Attempt } from '../keys/attempt.js';
 import {
   isConnectionLoss,
@@ -16,19 +21,20 @@ import { persist } from '../postgres/retries.js';
 import type { ForeignEffect, ForeignPhase } from './foreign-phase.js';
 import { fromJson } from '../schema/json.js';
 import { LeaseLostError, OutcomeUnknownError, type StopReason } from '../policy/phase-errors.js';
+import { OutcomeOnItsWay } from './outcome-on-its-way.js';
 import type { PhaseJournal } from './phase-journal.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 import { phaseResult } from './phase-result.js';
 import { runningPhase, sendAgain, type RunningPhase } from './running-phase.js';
 import type { PhaseBatches } from './phase-batches.js';
-import type { Intent } from './phase-store.js';
+import type { Intent, RecordedEntry } from './phase-store.js';
 import { definiteNo, rejectionFrom, rejectionOf } from './rejection.js';
 import type { PhasePlace, PhaseTransactions } from './phase-transactions.js';
 import type { Reconcilers, Reconciliation } from './reconciler.js';
 
 /** What phases are recorded and asked about with. Fakes for unit tests fill it in memory. */
 export interface ForeignRunTools {
-  batches: Pick<PhaseBatches, 'record'>;
+  batches: Pick<PhaseBatches, 'record' | 'batching'>;
   transactions: Pick<PhaseTransactions, 'commit' | 'finish' | 'end'>;
   reconcilers: Pick<Reconcilers, 'ask'>;
   /** For a call that no earlier attempt has begun. @default a random one */
@@ -130,8 +136,19 @@ export class ForeignRun<R, T> {
       keyValidFor,
       request,
     };
+    const { onItsWay } = this.journal;
+    this.journal.onItsWay = undefined;
+    const intended = (await onItsWay?.carry(intent)) ?? (await this.commitAlone(attempt, intent));
+    if (!intended) {
+      attempt.loseLease();
+      throw new LeaseLostError(name);
+    }
+    this.startedAt = intended.startedAt ?? undefined;
+  }
+
+  private commitAlone(attempt: Attempt, intent: Intent): Promise<RecordedEntry | undefined> {
     // Repeating it is harmless: the same attempt writes the same intent.
-    const intended = await persist(
+    return persist(
       () => this.tools.batches.record(intent),
       {
         within: attempt.lease,
@@ -142,11 +159,6 @@ export class ForeignRun<R, T> {
         throw this.unrecorded(error);
       },
     );
-    if (!intended) {
-      attempt.loseLease();
-      throw new LeaseLostError(name);
-    }
-    this.startedAt = intended.startedAt ?? undefined;
   }
 
   private async call(): Promise<CallEnd<R>> {
@@ -263,16 +275,39 @@ export class ForeignRun<R, T> {
         json = await transactions.commit(this.place, (tx) => record(tx, result));
       } else {
         json = phaseResult(this.place.name, result);
-        await transactions.finish(this.place, json);
+        if (this.mayGoOn) this.recordMeanwhile(json);
+        else await transactions.finish(this.place, json);
       }
       if (this.place.attempt) this.place.attempt.recoveryPoint = this.place.name;
       return fromJson(json);
     } catch (error) {
-      // The other system has acted, and it was not recorded. If the outcome has been found out, a
-      // retry need not ask again.
-      const repeatable = this.phase.inDoubt === 'repeat' || this.earlier?.state === 'reconciled';
-      throw this.doubt(repeatable, error);
+      throw this.notRecorded(error);
     }
+  }
+
+  /**
+   * The handler may go on while the outcome is recorded: nothing takes effect until
+   * its next phase. Not if somebody observes where a process could die: in a simulated
+   * crash nothing may go on.
+   */
+  private get mayGoOn(): boolean {
+    return this.journal.phased && this.tools.batches.batching && !faultsAreObserved();
+  }
+
+  private recordMeanwhile(json: string | undefined): void {
+    if (!this.place.attempt) return;
+    const onItsWay = new OutcomeOnItsWay(this.place.name);
+    const finished = this.tools.transactions.finish(this.place, json, onItsWay);
+    onItsWay.settled = finished.catch((error: unknown) => {
+      onItsWay.failure = { error: this.notRecorded(error) };
+    });
+    this.journal.onItsWay = onItsWay;
+  }
+
+  /** The other system has acted, and it was not recorded. If the outcome has been found out, a retry need not ask again. */
+  private notRecorded(error: unknown): unknown {
+    const repeatable = this.phase.inDoubt === 'repeat' || this.earlier?.state === 'reconciled';
+    return this.doubt(repeatable, error);
   }
 
   private reconcile(): Promise<Reconciliation> {

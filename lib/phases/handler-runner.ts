@@ -23,7 +23,7 @@ class HandlerContext implements RequestContext {
     readonly phased: boolean,
     readonly transactions: OpenTransactions,
   ) {
-    this.journal = new PhaseJournal(attempt);
+    this.journal = new PhaseJournal(attempt, phased);
   }
 }
 

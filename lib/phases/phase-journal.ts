@@ -5,6 +5,7 @@ import { errorLine } from '../telemetry/error-line.js';
 import type { OfPhase, PhaseOutcome } from '../telemetry/events.js';
 import { publish } from '../telemetry/publish.js';
 import { inSpan } from '../telemetry/tracing.js';
+import type { OutcomeOnItsWay } from './outcome-on-its-way.js';
 import { isDefinite } from './rejection.js';
 import { runningPhase } from './running-phase.js';
 import type { PhaseKind, PhaseRecord } from '../schema/phase-record.js';
@@ -39,8 +40,17 @@ export class PhaseJournal {
   /** The known outcome of a call that could not be recorded. */
   unrecorded: UnrecordedOutcome | undefined;
 
-  /** @param attempt undefined if the request has no key */
-  constructor(private readonly attempt?: Attempt) {
+  /** The handler went on while the outcome of its last phase is being recorded. */
+  onItsWay: OutcomeOnItsWay | undefined;
+
+  /**
+   * @param attempt undefined if the request has no key
+   * @param phased nothing takes effect between the phases
+   */
+  constructor(
+    private readonly attempt?: Attempt,
+    readonly phased = false,
+  ) {
     this.recorded = attempt?.recorded ?? [];
   }
 
@@ -57,28 +67,34 @@ export class PhaseJournal {
     const startedAt = performance.now();
     const described = () => ({ ...this.attempt?.described, phase: name, kind });
     publish('phase_started', () => ({ ...described(), earlier: earlier?.state }));
-    let ended!: () => void;
-    this.active = name;
-    this.running = new Promise((resolve) => (ended = resolve));
-    try {
-      const result = await inSpan(
-        () => ({ name: `phase ${name}`, attributes: phaseAttributes(described()) }),
-        () => body(this.reached.length, earlier),
-      );
-      this.done.add(name);
+    const finished = () =>
       publish('phase_finished', () => ({
         ...described(),
         outcome: earlier?.state === 'finished' ? 'recalled' : 'finished',
         duration: performance.now() - startedAt,
       }));
-      return result;
-    } catch (error) {
+    const failed = (error: unknown) =>
       publish('phase_failed', () => ({
         ...described(),
         outcome: this.failureOf(name, kind, earlier, error),
         duration: performance.now() - startedAt,
         error: errorLine(error),
       }));
+    let ended!: () => void;
+    this.active = name;
+    this.running = new Promise((resolve) => (ended = resolve));
+    try {
+      const result = await inSpan(
+        () => ({ name: `phase ${name}`, attributes: phaseAttributes(described()) }),
+        () => this.inOrder(kind, earlier, () => body(this.reached.length, earlier)),
+      );
+      this.done.add(name);
+      const { onItsWay } = this;
+      if (onItsWay?.phase === name) void onItsWay.end().then(finished, failed);
+      else finished();
+      return result;
+    } catch (error) {
+      failed(error);
       // A rolled-back transaction left nothing, so it has no position in the order and may be tried
       // again. A foreign call left at least its intent.
       if (kind === 'local') this.reached.pop();
@@ -138,6 +154,22 @@ export class PhaseJournal {
    */
   stopAt(name: string, why: StopReason): void {
     this.stopped = { name, why };
+  }
+
+  /**
+   * The outcome of the phase before comes first. Only a new foreign phase need not
+   * wait for it here: its intent may travel with it.
+   */
+  private async inOrder<T>(
+    kind: PhaseKind,
+    earlier: PhaseRecord | undefined,
+    body: () => Promise<T>,
+  ): Promise<T> {
+    if (this.onItsWay && (kind === 'local' || earlier)) {
+      await this.onItsWay.end();
+      this.onItsWay = undefined;
+    }
+    return body();
   }
 
   private failureOf(

@@ -1,4 +1,5 @@
 // The statement of every phase.
+import { endPhaseSql } from '../keys/last-phase.js';
 import { BatchColumns, type Shared } from '../postgres/batch-statement.js';
 import { BOUNDED_LOCK_WAIT } from '../postgres/lock-wait.js';
 import { GivenRows, type Rows } from '../postgres/parameter-rows.js';
@@ -28,15 +29,24 @@ const ENTRY = {
   result: 'text',
 };
 
-/** Of one entry, the scope as well, behind the others: a distributed table finds the node by it. */
-const SCOPE = `$${Object.keys(ENTRY).length + 1}::text`;
+/** And those of an entry that comes right after a finished phase: the name and result of that one. */
+const ENTRY_AFTER = { ...ENTRY, ended: 'text', ended_result: 'text' };
 
 /** Most attempts of a moment are first ones with the same policy, and few can be resumed by workers. */
-export const ENTRIES = new BatchColumns(
-  ENTRY,
+const ALIKE = [
   ['lease', 'max_run_time', 'kind', 'attempt', 'key_valid_for'],
   ['operation', 'input'],
-);
+];
+
+export const ENTRIES = new BatchColumns(ENTRY, ...ALIKE);
+export const ENTRIES_AFTER = new BatchColumns(ENTRY_AFTER, ...ALIKE);
+
+interface RecordForm {
+  inTransaction?: boolean;
+  distributed?: boolean;
+  shared?: Shared | undefined;
+  after?: boolean;
+}
 
 /**
  * Records entries of phases: the intent of a foreign call, or how a phase ended.
@@ -58,18 +68,21 @@ export const ENTRIES = new BatchColumns(
  *   lost. What is selected from the fence would pass through the coordinator, and the commit would
  *   need two phases
  * @param shared what many rows have in common
+ * @param after an entry may come right after the end of the phase before it, which is recorded with
+ *   it: the next intent of a handler that went on. That phase was intended by the same attempt
  */
 export function recordSql(
   keys: string,
   phases: string,
   rows: Rows,
-  inTransaction = false,
-  distributed = false,
-  shared?: Shared,
+  { inTransaction = false, distributed = false, shared, after = false }: RecordForm = {},
 ): string {
-  const e = new GivenRows(rows, ENTRY, 'e', 0, shared);
+  const parameters = (after ? ENTRY_AFTER : ENTRY) as typeof ENTRY_AFTER;
+  const e = new GivenRows(rows, parameters, 'e', 0, shared);
   // The rows that passed the fence.
-  const passed = new GivenRows(rows, ENTRY, 'fence', 0, shared);
+  const passed = new GivenRows(rows, parameters, 'fence', 0, shared);
+  // Of one entry, the scope as well, behind the others: a distributed table finds the node by it.
+  const scope = `$${Object.keys(parameters).length + 1}::text`;
   const begunAnew = `p.state = 'withdrawn' AND excluded.state = 'intended'`;
   const tables = e.tables.map((table) => `FROM ${table}`).join();
   // Not the start of the transaction, which belongs to the application and may be long.
@@ -82,21 +95,21 @@ export function recordSql(
           lease_ms = CASE WHEN ${e.of('operation')} IS NOT NULL THEN ${e.of('lease')} ELSE k.lease_ms END,
           max_run_time_ms =
             CASE WHEN ${e.of('operation')} IS NOT NULL THEN ${e.of('max_run_time')} ELSE k.max_run_time_ms END,
-          recovery_point = CASE WHEN ${e.of('state')} = 'finished' THEN ${e.of('name')} ELSE k.recovery_point END
+          recovery_point = CASE WHEN ${e.of('state')} = 'finished' THEN ${e.of('name')} ELSE ${after ? `coalesce(${e.of('ended')}, k.recovery_point)` : 'k.recovery_point'} END
       ${tables}
-      WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}${rows === 'one' ? `k.scope = ${SCOPE} AND ` : ''}k.id = ${e.of('id')}
+      WHERE ${inTransaction ? '' : `${BOUNDED_LOCK_WAIT} AND `}${rows === 'one' ? `k.scope = ${scope} AND ` : ''}k.id = ${e.of('id')}
         AND k.owner = ${e.of('owner')} AND k.status = 'in_progress'
       RETURNING ${rows === 'one' ? 'k.scope, k.id' : 'k.scope, e.*'}
     )`;
   const insert = `INSERT INTO ${phases} AS p
       (scope, key_id, name, position, kind, state, attempt, effect_key, in_doubt, key_valid_until,
        request, result, started_at, finished_at)
-    ${distributed ? `VALUES (${SCOPE}, ${e.of('id')},` : 'SELECT scope, id,'} ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
+    ${distributed ? `VALUES (${scope}, ${e.of('id')},` : 'SELECT scope, id,'} ${passed.of('name')}, ${passed.of('position')}, ${passed.of('kind')},
            ${passed.of('state')}, ${passed.of('attempt')}, ${passed.of('effect_key')},
            ${passed.of('in_doubt')}, ${passed.computed(`${time} + ${passed.of('key_valid_for')} * interval '1 millisecond'`, 'key_valid_for')},
            ${passed.asJson('request', 'json')}, ${passed.asJson('result', 'json')}, ${time},
            ${time} + CASE WHEN ${passed.of('state')} <> 'intended' THEN interval '0' END
-    ${distributed ? ')' : 'FROM fence'}
+    ${distributed ? ')' : `FROM ${after ? AFTER[rows] : 'fence'}`}
     ON CONFLICT (scope, key_id, name) DO UPDATE
       SET state = excluded.state, attempt = excluded.attempt,
           in_doubt = coalesce(excluded.in_doubt, p.in_doubt),
@@ -108,6 +121,16 @@ export function recordSql(
         OR (p.state = 'reconciled' AND excluded.state <> 'intended')
     RETURNING key_id AS "keyId", attempt,
       CASE WHEN state = 'intended' THEN ${milliseconds('started_at')} END AS "startedAt"`;
+  if (after) {
+    const ended = endPhaseSql(phases, {
+      fence: 'fence',
+      attempt: passed.of('attempt'),
+      name: passed.of('ended'),
+      result: passed.asJson('ended_result', 'json'),
+      returning: rows === 'one' ? 'fence.scope, fence.id' : 'fence.*',
+    });
+    return `WITH ${fence}, ended AS (${ended}) ${insert}`;
+  }
   if (!inTransaction && !distributed) return `WITH ${fence} ${insert}`;
   const end = {
     inTransaction: distributed ? oneRowOrError('entry', 'fence') : oneRowOrError('entry'),
@@ -115,6 +138,12 @@ export function recordSql(
   };
   return `WITH ${fence}, entry AS (${insert}) ${inTransaction ? end.inTransaction : end.alone}`;
 }
+
+/** The rows of entries that passed the fence, and whose phase before them has ended. */
+const AFTER = {
+  one: 'ended AS fence',
+  many: '(SELECT * FROM fence WHERE ended IS NULL UNION ALL SELECT * FROM ended) AS fence',
+};
 
 /** The parameters of the end of a local phase, in order. */
 const LOCAL_END = {

@@ -11,7 +11,14 @@ import type { LastStatement } from '../postgres/transactions.js';
 import type { UnrecordedOutcome } from './phase-journal.js';
 import { withDates } from '../postgres/times.js';
 import type { InDoubt, PhaseKind, PhaseState } from '../schema/phase-record.js';
-import { ENTRIES, localEndSql, performedSql, recordSql } from './phase-statements.js';
+import type { OutcomeOnItsWay } from './outcome-on-its-way.js';
+import {
+  ENTRIES,
+  ENTRIES_AFTER,
+  localEndSql,
+  performedSql,
+  recordSql,
+} from './phase-statements.js';
 import { withoutValues } from './without-values.js';
 
 /** A foreign call about to be made. */
@@ -35,6 +42,8 @@ export interface EndedPhase {
   kind: PhaseKind;
   state: Exclude<PhaseState, 'intended' | 'reconciled'>;
   result: string | undefined;
+  /** Its handler goes on meanwhile, perhaps to the next phase. */
+  onItsWay?: OutcomeOnItsWay | undefined;
 }
 
 /** What a phase records: that a call is about to be made, or its outcome. */
@@ -63,6 +72,8 @@ export class PhaseStore {
   private readonly keys: string;
   private readonly recordOne: PreparedStatement;
   private readonly recordMany: BatchStatement;
+  private readonly recordOneAfter: PreparedStatement;
+  private readonly recordManyAfter: BatchStatement;
   private readonly lastStatementOfWork: PreparedStatement;
   private readonly endOfLocal: PreparedStatement;
 
@@ -71,25 +82,27 @@ export class PhaseStore {
     this.keys = database.table('idempotency_keys');
     const { keys, phases } = this;
     const { distributed } = database;
-    this.recordOne = new PreparedStatement(recordSql(keys, phases, 'one', false, distributed));
+    this.recordOne = new PreparedStatement(recordSql(keys, phases, 'one', { distributed }));
     this.recordMany = new BatchStatement([ENTRIES], (shared) =>
-      recordSql(keys, phases, 'many', false, false, shared),
+      recordSql(keys, phases, 'many', { shared }),
+    );
+    this.recordOneAfter = new PreparedStatement(recordSql(keys, phases, 'one', { after: true }));
+    this.recordManyAfter = new BatchStatement([ENTRIES_AFTER], (shared) =>
+      recordSql(keys, phases, 'many', { shared, after: true }),
     );
     this.lastStatementOfWork = new PreparedStatement(
-      recordSql(keys, phases, 'one', true, distributed),
+      recordSql(keys, phases, 'one', { inTransaction: true, distributed }),
     );
     this.endOfLocal = new PreparedStatement(localEndSql(keys, phases));
   }
 
   /**
    * Commits entries of different requests together and renews their leases. One
-   * result for each, in order; undefined where the lease is lost.
+   * result for each, in order; undefined where the lease is lost. The result of an
+   * outcome that another intent has joined is that of the intent.
    */
   async record(entries: readonly PhaseEntry[]): Promise<(RecordedEntry | undefined)[]> {
-    const [statement, parameters] =
-      entries.length === 1
-        ? [this.recordOne, oneEntry(entries[0]!)]
-        : this.recordMany.of(entryParameters(entries));
+    const [statement, parameters] = this.statementFor(entries);
     const rows = await this.database
       .for(entries.map(({ attempt }) => attempt))
       .query<RecordedRow>(statement, parameters, 'urgent');
@@ -101,6 +114,14 @@ export class PhaseStore {
       const { startedAt } = withDates(row, 'startedAt');
       return { startedAt };
     });
+  }
+
+  private statementFor(entries: readonly PhaseEntry[]): [PreparedStatement, unknown[]] {
+    const isAfter = entries.some(hasNext);
+    const columns = isAfter ? entriesAfter(entries) : entryParameters(entries);
+    if (entries.length > 1) return (isAfter ? this.recordManyAfter : this.recordMany).of(columns);
+    const parameters = [...parametersFor('one', columns), entries[0]!.attempt.scope];
+    return [isAfter ? this.recordOneAfter : this.recordOne, parameters];
   }
 
   /**
@@ -198,9 +219,25 @@ function entryParameters(entries: readonly PhaseEntry[]): unknown[][] {
     entries.map((entry) => (entry.state === 'intended' ? entry.inDoubt : null)),
     entries.map((entry) => (entry.state === 'intended' ? entry.keyValidFor : null)),
     entries.map((entry) => (entry.state === 'intended' ? requestOf(entry) : null)),
-    entries.map((entry) =>
-      entry.state === 'intended' ? null : resultOf(entry.attempt, entry.name, entry.result),
-    ),
+    entries.map((entry) => (entry.state === 'intended' ? null : storedResult(entry))),
+  ];
+}
+
+/** The result of a phase as it is stored. */
+export function storedResult({ attempt, name, result }: EndedPhase): string | null {
+  return resultOf(attempt, name, result);
+}
+
+function hasNext(entry: PhaseEntry): entry is EndedPhase {
+  return entry.state !== 'intended' && entry.onItsWay?.next !== undefined;
+}
+
+/** In the order of ENTRY_AFTER there: of two entries of one request, the intent, and before it the outcome. */
+function entriesAfter(entries: readonly PhaseEntry[]): unknown[][] {
+  return [
+    ...entryParameters(entries.map((entry) => (hasNext(entry) ? entry.onItsWay!.next! : entry))),
+    entries.map((entry) => (hasNext(entry) ? entry.name : null)),
+    entries.map((entry) => (hasNext(entry) ? storedResult(entry) : null)),
   ];
 }
 
@@ -210,9 +247,10 @@ function oneEntry(entry: PhaseEntry): unknown[] {
 }
 
 /** In the order of LOCAL_END there. */
-function localEndParameters({ attempt, name, position, result }: EndedPhase): unknown[] {
+function localEndParameters(ended: EndedPhase): unknown[] {
+  const { attempt, name, position } = ended;
   const { scope, id, owner, lease, number } = attempt;
-  return [scope, id, owner, lease, name, position, number, resultOf(attempt, name, result)];
+  return [scope, id, owner, lease, name, position, number, storedResult(ended)];
 }
 
 function requestOf({ attempt, name, request }: Intent): string | null {

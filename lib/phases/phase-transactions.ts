@@ -16,6 +16,7 @@ import { phaseResult } from './phase-result.js';
 import { LeaseLostError } from '../policy/phase-errors.js';
 import type { PhaseKind } from '../schema/phase-record.js';
 import { runningPhase, type RunningPhase } from './running-phase.js';
+import type { OutcomeOnItsWay } from './outcome-on-its-way.js';
 import type { PhaseBatches } from './phase-batches.js';
 import type { EndedPhase, PhaseStore } from './phase-store.js';
 import { throwWithoutValues, withoutValues } from './without-values.js';
@@ -95,14 +96,26 @@ export class PhaseTransactions {
     return this.again(place, once, run);
   }
 
-  /** Finishes a phase that has only its result to write, in one statement. */
-  async finish(place: PhasePlace, result: string | undefined): Promise<void> {
+  /**
+   * Finishes a phase that has only its result to write, in one statement.
+   *
+   * @param onItsWay its handler goes on meanwhile
+   */
+  async finish(
+    place: PhasePlace,
+    result: string | undefined,
+    onItsWay?: OutcomeOnItsWay,
+  ): Promise<void> {
     const { attempt } = place;
     if (!attempt) return;
+    let joinable = onItsWay;
     await this.again(place, async () => {
       const before = faultPoint('before_commit', attempt, place);
       if (before) await before;
-      return this.endAlone(place, attempt, 'finished', result);
+      const ended = this.endAlone(place, attempt, 'finished', result, joinable);
+      // What was sent with the first try may be on record.
+      joinable = undefined;
+      return ended;
     });
     const after = faultPoint('after_commit', attempt, place);
     if (after) await after;
@@ -119,9 +132,11 @@ export class PhaseTransactions {
     attempt: Attempt,
     state: EndedPhase['state'],
     result: string | undefined,
+    onItsWay?: OutcomeOnItsWay,
   ): Promise<string | undefined> {
     const { name, position, kind } = place;
-    const recorded = await this.batches.record({ attempt, name, position, kind, state, result });
+    const ended = { attempt, name, position, kind, state, result, onItsWay };
+    const recorded = await this.batches.record(ended);
     if (!recorded) throw new LeaseLostError(name);
     return result;
   }

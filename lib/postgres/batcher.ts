@@ -237,6 +237,6 @@ export class Batcher<In, Out> {
 }
 
 /** The statement may still be running: another one would only wait for it. */
-function isTimeout(error: unknown): boolean {
+export function isTimeout(error: unknown): boolean {
   return error instanceof StoreUnavailableError && error.cause === undefined;
 }

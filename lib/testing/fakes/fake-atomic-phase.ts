@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { AtomicPhase, type CurrentAttempt } from '../../phases/atomic-phase.js';
-import { closePhases } from '../../phases/close-phases.js';
+import { endPhases } from '../../phases/close-phases.js';
 import type { ForeignPhase } from '../../phases/foreign-phase.js';
 import type { PhaseJournal } from '../../phases/phase-journal.js';
 import { Reconcilers, type ReconcilerMethod } from '../../phases/reconciler.js';
@@ -121,7 +121,7 @@ export class FakeAtomicPhase extends AtomicPhase {
     const context = this.requests.begin();
     const end = async () => {
       const { running } = this;
-      await closePhases(context);
+      await endPhases(context);
       return running;
     };
     let result: T;

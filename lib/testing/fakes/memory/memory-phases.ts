@@ -18,10 +18,12 @@ const LAST_POSITION = 2_147_483_647;
 /** The phases of keys, written with the fence and read for the next attempt. */
 export class MemoryPhases
   implements
-    Pick<PhaseBatches, 'record'>,
+    Pick<PhaseBatches, 'record' | 'batching'>,
     Pick<PhaseStore, 'finishOperation'>,
     Pick<RecordedPhases, 'of'>
 {
+  readonly batching = false;
+
   constructor(private readonly store: MemoryStore) {}
 
   /** Copies: an attempt sees what was recorded before it, and not what it records itself. */

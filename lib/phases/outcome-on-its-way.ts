@@ -1,0 +1,92 @@
+import type { LastPhase, PhaseOnItsWay } from '../keys/last-phase.js';
+import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
+import { storedResult, type EndedPhase, type Intent, type RecordedEntry } from './phase-store.js';
+
+/** A larger request is sent by itself, so that statements stay as small as the batches plan them. */
+const MOST_CARRIED = 16 * 1024;
+
+type Recorded = RecordedEntry | undefined;
+
+/**
+ * The outcome of a foreign phase that is recorded while its handler goes on.
+ *
+ * On a phased route nothing takes effect between two phases, so nobody depends on
+ * the outcome until the next phase begins or the answer is recorded, and both wait
+ * for it. It is sent as early as without that. But if the handler has reached its
+ * next foreign phase, or its end, before the statement has left, the two travel
+ * together: the intent of that phase joins this statement, or the outcome of the
+ * attempt takes this one along.
+ */
+export class OutcomeOnItsWay implements PhaseOnItsWay {
+  /** The intent that joined it. */
+  next: Intent | undefined;
+  /** Set by whoever records it. */
+  settled: Promise<void> = Promise.resolve();
+  /** Why it was not recorded. */
+  failure: { error: unknown } | undefined;
+
+  private entry: EndedPhase | undefined;
+  /** Its own statement, until that leaves. */
+  private waiting: Promise<Recorded> | undefined;
+  /** It was recorded with the outcome of its attempt. */
+  private elsewhere: Promise<Recorded> | undefined;
+  private resolve!: (recorded: Recorded) => void;
+  private reject!: (error: unknown) => void;
+
+  constructor(readonly phase: string) {}
+
+  /** Its statement waits to be sent. The result is that of the statement that it was sent with. */
+  wait(entry: EndedPhase, statement: Promise<Recorded>): Promise<Recorded> {
+    this.entry = entry;
+    this.waiting = statement;
+    return statement.then((recorded) => this.elsewhere ?? recorded);
+  }
+
+  /** Its statement leaves, so nothing can join it any more. False: it has left with another one. */
+  leave(): boolean {
+    this.waiting = undefined;
+    return this.elsewhere === undefined;
+  }
+
+  /** Resolves when it is recorded, and throws if it was not. */
+  async end(): Promise<void> {
+    await this.settled;
+    if (this.failure) throw this.failure.error;
+  }
+
+  /**
+   * Takes the intent of the next phase along. Undefined: it has to be recorded by
+   * itself, and now it can be.
+   */
+  async carry(intent: Intent): Promise<Recorded> {
+    const { waiting } = this;
+    const joins = waiting !== undefined && (intent.request?.length ?? 0) <= MOST_CARRIED;
+    if (joins) this.next = intent;
+    // If the statement fails, the outcome is tried again, and then this intent.
+    const recorded = joins ? await waiting.catch(() => undefined) : undefined;
+    await this.end();
+    return this.next === intent ? recorded : undefined;
+  }
+
+  take(): LastPhase | undefined {
+    const { entry, waiting } = this;
+    if (!entry || !waiting) return undefined;
+    this.waiting = undefined;
+    this.elsewhere = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    return { name: entry.name, result: storedResult(entry) };
+  }
+
+  taken(recorded: boolean): void {
+    this.resolve(recorded ? { startedAt: null } : undefined);
+  }
+
+  /** As after a lost connection, it is looked for, and then recorded by itself. */
+  giveBack(cause: unknown): void {
+    this.reject(
+      new StoreUnavailableError('The answer could not be recorded with the last phase.', { cause }),
+    );
+  }
+}

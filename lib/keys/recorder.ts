@@ -105,18 +105,18 @@ export class Recorder {
     observed: ObservedAnswer,
   ): Promise<{ outcome: KeyOutcome; row: RecordedOutcome | undefined } | undefined> {
     const lastPhase = attempt.doubt ? undefined : last.take();
-    if (lastPhase) {
-      const outcome = { ...outcomeOf(attempt, observed, this.pickHeaders), lastPhase };
-      try {
-        const row = await this.batches.finish(outcome);
-        last.taken(row !== undefined);
-        return { outcome, row };
-      } catch (error) {
-        last.giveBack(error);
-      }
+    if (!lastPhase) return last.settled.then(() => undefined);
+    const outcome = { ...outcomeOf(attempt, observed, this.pickHeaders), lastPhase };
+    try {
+      const row = await this.batches.finish(outcome);
+      last.taken(row !== undefined);
+      await last.settled;
+      return { outcome, row };
+    } catch (error) {
+      last.giveBack(error);
+      await last.settled;
+      return undefined;
     }
-    await last.settled;
-    return undefined;
   }
 
   /** Retries are sent unbatched, so that a slow one does not delay others. */

@@ -90,7 +90,8 @@ export class PhaseJournal {
       );
       this.done.add(name);
       const { onItsWay } = this;
-      if (onItsWay?.phase === name) void onItsWay.end().then(finished, failed);
+      // Who waits for it, comes after the event.
+      if (onItsWay?.phase === name) onItsWay.settled = onItsWay.end().then(finished, failed);
       else finished();
       return result;
     } catch (error) {

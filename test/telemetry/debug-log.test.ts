@@ -67,9 +67,10 @@ describe('The debug log', () => {
       `key ${fresh}: attempt 1 at charge_created:after_intent`,
       `key ${fresh}: attempt 1 at charge_created:after_call`,
       `key ${fresh}: attempt 1 at charge_created:before_commit`,
+      // The outcome of the last foreign phase travels with the answer.
+      `key ${fresh}: attempt 1 at recording:before`,
       `key ${fresh}: attempt 1 at charge_created:after_commit`,
       `key ${fresh}: phase charge_created ends`,
-      `key ${fresh}: attempt 1 at recording:before`,
       `key ${fresh}: attempt 1 at recording:after`,
       `key ${fresh}: recorded as completed`,
 

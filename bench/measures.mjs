@@ -111,6 +111,12 @@ const phases = [
     path: '/steps/local',
   },
   {
+    id: 'statements.locals',
+    label: "the library's statements, transactions that nobody looks at",
+    contender: 'statements',
+    path: '/steps/local',
+  },
+  {
     id: 'transactions',
     label: 'transactions of TypeORM with the same work alone',
     contender: 'transactions',

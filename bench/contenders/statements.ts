@@ -25,11 +25,12 @@ import { DataSource } from 'typeorm';
 import {
   finishSql,
   OUTCOMES,
+  OUTCOMES_AND_PHASES,
   RESERVATIONS,
   reserveAndFinishSql,
   reserveSql,
 } from '#lib/keys/key-statements.js';
-import { ENTRIES, recordSql } from '#lib/phases/phase-statements.js';
+import { ENTRIES_AFTER, localEndSql, recordSql } from '#lib/phases/phase-statements.js';
 import { BatchStatement } from '#lib/postgres/batch-statement.js';
 import type { PreparedStatement } from '#lib/postgres/prepared-statement.js';
 import { dataSource, POOL_SIZE } from './data-source.js';
@@ -38,6 +39,7 @@ import { serve } from './serve.js';
 import { SharedTrips } from './shared-trips.js';
 import { STEPS } from './steps.js';
 import { countTraffic } from './traffic.js';
+import { prepareWork } from './work.js';
 
 const KEYS = 'idempotency_keys';
 const PHASES = 'idempotency_phases';
@@ -48,15 +50,21 @@ const HEADERS = '{"content-type":"application/json; charset=utf-8"}';
 const reserve = new BatchStatement([RESERVATIONS], (shared) =>
   reserveSql(KEYS, 'many', { shared }),
 );
-const finish = new BatchStatement([OUTCOMES], (shared) => finishSql(KEYS, 'many', { shared }));
-const both = new BatchStatement([RESERVATIONS, OUTCOMES], (wanted, ended) =>
-  reserveAndFinishSql(KEYS, wanted, ended),
-);
-const record = new BatchStatement([ENTRIES], (shared) =>
-  recordSql(KEYS, PHASES, 'many', { shared }),
+const [finish, finishAfter] = [OUTCOMES, OUTCOMES_AND_PHASES].map((columns, after) => {
+  const phases = after ? PHASES : undefined;
+  return {
+    alone: new BatchStatement([columns], (shared) => finishSql(KEYS, 'many', { shared, phases })),
+    withReservations: new BatchStatement([RESERVATIONS, columns], (wanted, shared) =>
+      reserveAndFinishSql(KEYS, wanted, shared, phases),
+    ),
+  };
+});
+const record = new BatchStatement([ENTRIES_AFTER], (shared) =>
+  recordSql(KEYS, PHASES, 'many', { shared, after: true }),
 );
 
 const traffic = countTraffic();
+await prepareWork();
 const tables = await new DataSource({
   ...dataSource,
   migrations: idempotencyMigrations,
@@ -70,6 +78,8 @@ class Row {
   readonly owner = randomUUID();
   id = '';
   answer: Buffer | undefined;
+  /** The last foreign step, whose result is recorded with the answer. */
+  step: Step | undefined;
 
   constructor(
     readonly key: string,
@@ -102,28 +112,38 @@ function outcomes(rows: Row[]): unknown[][] {
     ...[all('completed'), all(201), all(HEADERS)],
     rows.map(({ answer }) => answer),
     ...[all(1), all(null), all(RETENTION), all(null)],
+    ...(rows.some(({ step }) => step)
+      ? [rows.map(({ step }) => step?.name ?? null), rows.map(({ step }) => step?.result ?? null)]
+      : []),
   ];
 }
 
 async function write(rows: Row[]): Promise<void> {
   const begun = rows.filter(({ answer }) => !answer);
   const ended = rows.filter(({ answer }) => answer);
+  const { alone, withReservations } = ended.some(({ step }) => step) ? finishAfter! : finish!;
   const found = await send(
     begun.length === 0
-      ? finish.of(outcomes(ended))
+      ? alone.of(outcomes(ended))
       : ended.length === 0
         ? reserve.of(reservations(begun))
-        : both.of(reservations(begun), outcomes(ended)),
+        : withReservations.of(reservations(begun), outcomes(ended)),
   );
   const ids = new Map((found as Row[]).map(({ owner, id }) => [owner, id]));
   for (const row of begun) row.id = ids.get(row.owner)!;
 }
 
+interface Step {
+  name: string;
+  result: string;
+}
+
+/** The intent of a step, with the result of the one before. */
 interface Entry {
   row: Row;
   name: string;
   position: number;
-  result: string | null;
+  before: Step | undefined;
 }
 
 async function writeSteps(entries: Entry[]): Promise<void> {
@@ -135,15 +155,31 @@ async function writeSteps(entries: Entry[]): Promise<void> {
       ...[all(LEASE), all(null), all(null), all(RETENTION)],
       entries.map(({ name }) => name),
       entries.map(({ position }) => position),
-      all('foreign'),
-      entries.map(({ result }) => (result === null ? 'intended' : 'finished')),
-      all(1),
-      entries.map(({ result }) => (result === null ? randomUUID() : null)),
-      entries.map(({ result }) => (result === null ? 'stop' : null)),
-      ...[all(null), all(null)],
-      entries.map(({ result }) => result),
+      ...[all('foreign'), all('intended'), all(1)],
+      entries.map(() => randomUUID()),
+      ...[all('stop'), all(null), all(null), all(null)],
+      entries.map(({ before }) => before?.name ?? null),
+      entries.map(({ before }) => before?.result ?? null),
     ]),
   );
+}
+
+const endLocal = `PREPARE local_end AS ${localEndSql(KEYS, PHASES)}`;
+const prepared = new WeakSet<object>();
+
+/** A transaction in two trips, as the library has them: BEGIN leaves with the work, and COMMIT with the end of the phase. */
+async function inTransaction(row: Row, step: string, position: number, amount: number) {
+  const client = await pool.connect();
+  if (!prepared.has(client)) await client.query(endLocal);
+  prepared.add(client);
+  const name = client.escapeLiteral(step);
+  await client.query(
+    `BEGIN; INSERT INTO bench_work (step, amount) VALUES (${name}, ${Number(amount)})`,
+  );
+  await client.query(
+    `EXECUTE local_end ('', ${row.id}, '${row.owner}', ${LEASE}, ${name}, ${position}, 1, '{"done":${JSON.stringify(step)}}'); COMMIT`,
+  );
+  client.release();
 }
 
 const steps = new SharedTrips(writeSteps);
@@ -192,11 +228,18 @@ class PaymentsController {
   @Post('steps/foreign')
   async inForeignSteps(@Body() payment: Payment) {
     const row = running.getStore()!;
-    let position = 0;
-    for (const name of STEPS) {
-      position += 1;
-      await steps.go({ row, name, position, result: null });
-      await steps.go({ row, name, position, result: JSON.stringify({ done: name }) });
+    for (const [index, name] of STEPS.entries()) {
+      await steps.go({ row, name, position: index + 1, before: row.step });
+      row.step = { name, result: JSON.stringify({ done: name }) };
+    }
+    return accept(payment);
+  }
+
+  @Post('steps/local')
+  async inTransactions(@Body() payment: Payment) {
+    const row = running.getStore()!;
+    for (const [index, step] of STEPS.entries()) {
+      await inTransaction(row, step, index + 1, payment.amount);
     }
     return accept(payment);
   }

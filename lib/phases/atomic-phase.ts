@@ -59,7 +59,7 @@ export class AtomicPhase {
     const result = await journal.run(recoveryPoint, 'local', (position, earlier) => {
       if (earlier) return Promise.resolve(earlier.result);
       const place = { journal, attempt, name: recoveryPoint, kind: 'local', position } as const;
-      return unguarded(context, () => mortal(() => this.commit(place, work)));
+      return requestContext.runUnguarded(context, () => mortal(() => this.commit(place, work)));
     });
     return fromJson(result) as Jsonified<T>;
   }
@@ -78,7 +78,7 @@ export class AtomicPhase {
     const result = await journal.run(recoveryPoint, 'foreign', (position, earlier) => {
       const place = { journal, attempt, name: recoveryPoint, kind: 'foreign', position } as const;
       const run = new ForeignRun(this.tools, journal, place, phase, request, keyValidFor, earlier);
-      return unguarded(context, () => mortal(() => run.run()));
+      return requestContext.runUnguarded(context, () => mortal(() => run.run()));
     });
     return result as Jsonified<T>;
   }
@@ -91,7 +91,7 @@ export class AtomicPhase {
    */
   unprotected<T>(work: () => T): T {
     const context = requestContext.current;
-    return context ? unguarded({ ...context, unprotected: true }, work) : work();
+    return context ? requestContext.runUnguarded(context, work, true) : work();
   }
 
   /** The key and the attempt that the calling code works for, if there is one. */
@@ -137,14 +137,6 @@ export class AtomicPhase {
     }
     return context;
   }
-}
-
-/**
- * The guard ignores the library's own work, and watches the application's code
- * inside the phase.
- */
-function unguarded<T>(context: RequestContext, work: () => T): T {
-  return requestContext.run({ ...context, unguarded: true }, work);
 }
 
 function validity(phase: string, keyValidFor: ForeignPhase<unknown>['keyValidFor']): number | null {

@@ -85,7 +85,9 @@ export class ForeignRun<R, T> {
       }
     }
     await this.intend();
-    const ended = await this.called(await this.call());
+    const called = await this.call();
+    const after = this.reach('after_call', 'error' in called);
+    const ended = after ? await this.unlessLost(called, after) : called;
     const known = 'error' in ended ? await this.assess(ended.error) : ended;
     return this.record(known.result);
   }
@@ -191,10 +193,9 @@ export class ForeignRun<R, T> {
   }
 
   /** A test may have the outcome of a call get lost on its way. */
-  private async called(ended: CallEnd<R>): Promise<CallEnd<R>> {
+  private async unlessLost(ended: CallEnd<R>, reached: Promise<void>): Promise<CallEnd<R>> {
     try {
-      const after = this.reach('after_call', 'error' in ended);
-      if (after) await after;
+      await reached;
       return ended;
     } catch (error) {
       if (error instanceof SimulatedFailure) return { error };
@@ -265,24 +266,8 @@ export class ForeignRun<R, T> {
     }
   }
 
-  /** The result, the user's writes and the recovery point, in one transaction. */
-  private async record(result: R): Promise<unknown> {
-    const { record } = this.phase;
-    const { transactions } = this.tools;
-    try {
-      let json: string | undefined;
-      if (record) {
-        json = await transactions.commit(this.place, (tx) => record(tx, result));
-      } else {
-        json = phaseResult(this.place.name, result);
-        if (this.mayGoOn) this.recordMeanwhile(json);
-        else await transactions.finish(this.place, json);
-      }
-      if (this.place.attempt) this.place.attempt.recoveryPoint = this.place.name;
-      return fromJson(json);
-    } catch (error) {
-      throw this.notRecorded(error);
-    }
+  private record(result: R): unknown {
+    return this.mayGoOn ? this.recordMeanwhile(result) : this.recordFirst(result);
   }
 
   /**
@@ -291,17 +276,45 @@ export class ForeignRun<R, T> {
    * crash nothing may go on.
    */
   private get mayGoOn(): boolean {
-    return this.journal.phased && this.tools.batches.batching && !faultsAreObserved();
+    const { journal, phase, tools } = this;
+    return journal.phased && !phase.record && tools.batches.batching && !faultsAreObserved();
   }
 
-  private recordMeanwhile(json: string | undefined): void {
-    if (!this.place.attempt) return;
-    const onItsWay = new OutcomeOnItsWay(this.place.name);
-    const finished = this.tools.transactions.finish(this.place, json, onItsWay);
-    onItsWay.settled = finished.catch((error: unknown) => {
-      onItsWay.failure = { error: this.notRecorded(error) };
-    });
-    this.journal.onItsWay = onItsWay;
+  private recordMeanwhile(result: R): unknown {
+    const { attempt, name } = this.place;
+    let json: string | undefined;
+    try {
+      json = phaseResult(name, result);
+    } catch (error) {
+      throw this.notRecorded(error);
+    }
+    if (attempt) {
+      const onItsWay = new OutcomeOnItsWay(name);
+      const recorded = this.tools.transactions.finish(this.place, json, onItsWay);
+      onItsWay.follow(recorded, (error) => this.notRecorded(error));
+      this.journal.onItsWay = onItsWay;
+      attempt.recoveryPoint = name;
+    }
+    return fromJson(json);
+  }
+
+  /** The result, the user's writes and the recovery point, in one transaction. */
+  private async recordFirst(result: R): Promise<unknown> {
+    const { record } = this.phase;
+    const { transactions } = this.tools;
+    try {
+      let json: string | undefined;
+      if (record) {
+        json = await transactions.commit(this.place, (tx) => record(tx, result));
+      } else {
+        json = phaseResult(this.place.name, result);
+        await transactions.finish(this.place, json);
+      }
+      if (this.place.attempt) this.place.attempt.recoveryPoint = this.place.name;
+      return fromJson(json);
+    } catch (error) {
+      throw this.notRecorded(error);
+    }
   }
 
   /** The other system has acted, and it was not recorded. If the outcome has been found out, a retry need not ask again. */

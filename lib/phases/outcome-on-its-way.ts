@@ -7,6 +7,11 @@ const MOST_CARRIED = 16 * 1024;
 
 type Recorded = RecordedEntry | undefined;
 
+interface Listener {
+  finished(): void;
+  failed(error: unknown): void;
+}
+
 /**
  * The outcome of a foreign phase that is recorded while its handler goes on.
  *
@@ -20,11 +25,11 @@ type Recorded = RecordedEntry | undefined;
 export class OutcomeOnItsWay implements PhaseOnItsWay {
   /** The intent that joined it. */
   next: Intent | undefined;
-  /** Set by whoever records it. */
-  settled: Promise<void> = Promise.resolve();
-  /** Why it was not recorded. */
-  failure: { error: unknown } | undefined;
+  settled!: Promise<void>;
 
+  /** Why it was not recorded. */
+  private failure: { error: unknown } | undefined;
+  private listener: Listener | undefined;
   private entry: EndedPhase | undefined;
   /** Its own statement, until that leaves. */
   private waiting: Promise<Recorded> | undefined;
@@ -34,6 +39,26 @@ export class OutcomeOnItsWay implements PhaseOnItsWay {
   private reject!: (error: unknown) => void;
 
   constructor(readonly phase: string) {}
+
+  /**
+   * @param recorded resolves when it is recorded
+   * @param notRecorded gives the error for whoever waits for it
+   */
+  follow(recorded: Promise<unknown>, notRecorded: (error: unknown) => unknown): void {
+    this.settled = recorded.then(
+      () => this.listener?.finished(),
+      (error: unknown) => {
+        this.failure = { error: notRecorded(error) };
+        this.listener?.failed(this.failure.error);
+      },
+    );
+  }
+
+  /** Tells how it ended, before anybody who waits for it goes on. */
+  tell(listener: Listener): void {
+    this.listener = listener;
+    if (this.failure) listener.failed(this.failure.error);
+  }
 
   /** Its statement waits to be sent. The result is that of the statement that it was sent with. */
   wait(entry: EndedPhase, statement: Promise<Recorded>): Promise<Recorded> {
@@ -60,10 +85,15 @@ export class OutcomeOnItsWay implements PhaseOnItsWay {
    */
   async carry(intent: Intent): Promise<Recorded> {
     const { waiting } = this;
-    const joins = waiting !== undefined && (intent.request?.length ?? 0) <= MOST_CARRIED;
-    if (joins) this.next = intent;
-    // If the statement fails, the outcome is tried again, and then this intent.
-    const recorded = joins ? await waiting.catch(() => undefined) : undefined;
+    let recorded: Recorded;
+    if (waiting && (intent.request?.length ?? 0) <= MOST_CARRIED) {
+      this.next = intent;
+      try {
+        recorded = await waiting;
+      } catch {
+        // The outcome is tried again, and then this intent.
+      }
+    }
     await this.end();
     return this.next === intent ? recorded : undefined;
   }

@@ -34,7 +34,9 @@ export class PhaseJournal {
   private readonly reached: string[] = [];
   private readonly done = new Set<string>();
   private active: string | undefined;
+  /** Resolves when the running phase has ended, if anybody waits for that. */
   private running: Promise<void> | undefined;
+  private tellEnd: (() => void) | undefined;
   private over = false;
   private stopped: { name: string; why: StopReason } | undefined;
   /** The known outcome of a call that could not be recorded. */
@@ -80,18 +82,20 @@ export class PhaseJournal {
         duration: performance.now() - startedAt,
         error: errorLine(error),
       }));
-    let ended!: () => void;
     this.active = name;
-    this.running = new Promise((resolve) => (ended = resolve));
     try {
       const result = await inSpan(
         () => ({ name: `phase ${name}`, attributes: phaseAttributes(described()) }),
-        () => this.inOrder(kind, earlier, () => body(this.reached.length, earlier)),
+        () => {
+          // Only a new foreign phase need not wait here: its intent may travel with that outcome.
+          const waits = this.onItsWay && (kind === 'local' || earlier);
+          return waits
+            ? this.afterOutcome(() => body(this.reached.length, earlier))
+            : body(this.reached.length, earlier);
+        },
       );
       this.done.add(name);
-      const { onItsWay } = this;
-      // Who waits for it, comes after the event.
-      if (onItsWay?.phase === name) onItsWay.settled = onItsWay.end().then(finished, failed);
+      if (this.onItsWay?.phase === name) this.onItsWay.tell({ finished, failed });
       else finished();
       return result;
     } catch (error) {
@@ -104,7 +108,7 @@ export class PhaseJournal {
     } finally {
       this.active = undefined;
       this.running = undefined;
-      ended();
+      this.tellEnd?.();
     }
   }
 
@@ -116,13 +120,15 @@ export class PhaseJournal {
    */
   close(): Promise<void> | undefined {
     this.over = true;
-    if (this.active !== undefined) {
-      noticeMisuse({
-        code: 'phase_not_awaited',
-        phase: this.active,
-        message: `Phase "${this.active}" was still running when the handler had returned. Its error would reach nobody, and nothing after it can rely on it: await it.`,
-      });
-    }
+    if (this.active === undefined) return undefined;
+    noticeMisuse({
+      code: 'phase_not_awaited',
+      phase: this.active,
+      message: `Phase "${this.active}" was still running when the handler had returned. Its error would reach nobody, and nothing after it can rely on it: await it.`,
+    });
+    this.running ??= new Promise((resolve) => {
+      this.tellEnd = resolve;
+    });
     return this.running;
   }
 
@@ -157,19 +163,10 @@ export class PhaseJournal {
     this.stopped = { name, why };
   }
 
-  /**
-   * The outcome of the phase before comes first. Only a new foreign phase need not
-   * wait for it here: its intent may travel with it.
-   */
-  private async inOrder<T>(
-    kind: PhaseKind,
-    earlier: PhaseRecord | undefined,
-    body: () => Promise<T>,
-  ): Promise<T> {
-    if (this.onItsWay && (kind === 'local' || earlier)) {
-      await this.onItsWay.end();
-      this.onItsWay = undefined;
-    }
+  /** The outcome of the phase before comes first. */
+  private async afterOutcome<T>(body: () => Promise<T>): Promise<T> {
+    await this.onItsWay?.end();
+    this.onItsWay = undefined;
     return body();
   }
 

@@ -101,24 +101,21 @@ export class PhaseTransactions {
    *
    * @param onItsWay its handler goes on meanwhile
    */
-  async finish(
-    place: PhasePlace,
-    result: string | undefined,
-    onItsWay?: OutcomeOnItsWay,
-  ): Promise<void> {
+  finish(place: PhasePlace, result: string | undefined, onItsWay?: OutcomeOnItsWay): Promise<void> {
     const { attempt } = place;
-    if (!attempt) return;
+    if (!attempt) return Promise.resolve();
     let joinable = onItsWay;
-    await this.again(place, async () => {
-      const before = faultPoint('before_commit', attempt, place);
-      if (before) await before;
+    const once = () => {
       const ended = this.endAlone(place, attempt, 'finished', result, joinable);
       // What was sent with the first try may be on record.
       joinable = undefined;
       return ended;
+    };
+    const finished = this.again(place, () => {
+      const before = faultPoint('before_commit', attempt, place);
+      return before ? before.then(once) : once();
     });
-    const after = faultPoint('after_commit', attempt, place);
-    if (after) await after;
+    return finished.then(() => faultPoint('after_commit', attempt, place));
   }
 
   /** Ends a phase that has no work of its own. */

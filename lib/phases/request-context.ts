@@ -40,11 +40,53 @@ export interface RequestContext extends Surroundings {
   phase?: RunningPhase | undefined;
 }
 
+/**
+ * The context of a part of a handler. Member by member: an object that another one
+ * is spread into has a hidden class of its own each time, and V8 cannot remember
+ * where its members are.
+ */
+class PartOfHandler implements RequestContext {
+  readonly attempt: Attempt | undefined;
+  readonly journal: PhaseJournal;
+  readonly route: string;
+  readonly guard: UsageGuard;
+  readonly phased: boolean;
+  readonly transactions: OpenTransactions;
+
+  constructor(
+    whole: RequestContext,
+    readonly phase: RunningPhase | undefined,
+    readonly unguarded: boolean,
+    readonly unprotected: boolean,
+  ) {
+    this.attempt = whole.attempt;
+    this.journal = whole.journal;
+    this.route = whole.route;
+    this.guard = whole.guard;
+    this.phased = whole.phased;
+    this.transactions = whole.transactions;
+  }
+}
+
 const storage = new AsyncLocalStorage<Surroundings | RequestContext>();
 
 export const requestContext = {
   run<T>(context: RequestContext, work: () => T): T {
     return storage.run(context, work);
+  },
+
+  /**
+   * The guard ignores the library's own work in it.
+   *
+   * @param unprotected the application has declared the work harmless
+   */
+  runUnguarded<T>(context: RequestContext, work: () => T, unprotected = context.unprotected): T {
+    return storage.run(new PartOfHandler(context, context.phase, true, unprotected ?? false), work);
+  },
+
+  /** The application's code of a phase, which the guard watches. */
+  runPhase<T>(context: RequestContext, phase: RunningPhase, work: () => T): T {
+    return storage.run(new PartOfHandler(context, phase, false, false), work);
   },
 
   /** For code outside an idempotent handler. */

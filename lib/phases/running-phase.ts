@@ -33,7 +33,7 @@ function showToClients(): void {
 
 /** The guard ignores it: a request that is sent again is no second call. */
 export function sendAgain<T>(send: () => T): T {
-  return requestContext.run({ ...requestContext.current!, unguarded: true }, send);
+  return requestContext.runUnguarded(requestContext.current!, send);
 }
 
 /**
@@ -45,10 +45,7 @@ export const runningPhase = {
   run<T>(phase: RunningPhase, work: () => T): T {
     if (phase.queryRunner) runners.add(phase.queryRunner);
     if (phase.effect) showToClients();
-    return requestContext.run(
-      { ...requestContext.current!, phase, unguarded: false, unprotected: false },
-      work,
-    );
+    return requestContext.runPhase(requestContext.current!, phase, work);
   },
 
   get current(): RunningPhase | undefined {

@@ -202,17 +202,26 @@ const farAway = [
 ].map((kind) => ({ ...kind, id: `far.${kind.id}`, far: true }));
 
 /** What a change of the library may cost. */
-const kept = [...compared, ...phases, ...oursAlone].filter(({ contender }) => contender === 'ours');
+const kept = [...compared, ...phases, ...oursAlone].filter(isOurs);
+/** What it may cost besides, for those who ask. */
+const keptToo = [...crowds, ...shown, ...farAway].filter(isOurs);
+
+/** @param {Kind} kind */
+function isOurs({ contender }) {
+  return contender === 'ours';
+}
 
 /**
- * @param {string[]} [only] such as `fresh`; all of them without it
+ * @param {string[]} [only] such as `fresh` or `far.fresh`; without it, what a change may cost first of all
  * @returns {Kind[]}
  */
 export function keptOf(only) {
+  if (!only) return kept;
   const shortName = (/** @type {Kind} */ { id }) => id.replace('ours.', '');
-  const wanted = kept.filter((kind) => !only || only.includes(shortName(kind)));
+  const all = [...kept, ...keptToo];
+  const wanted = all.filter((kind) => only.includes(shortName(kind)));
   if (wanted.length === 0) {
-    throw new Error(`--only takes ${kept.map(shortName).join(', ')}, separated by commas.`);
+    throw new Error(`--only takes ${all.map(shortName).join(', ')}, separated by commas.`);
   }
   return wanted;
 }

@@ -75,7 +75,7 @@ class PendingCall<In, Out> {
  * Sends concurrent calls as one multi-row statement: calls of the same turn of
  * the event loop, and calls that come while statements are running. A call waits
  * for a running statement only if that one has many items, for a short time, and
- * not once a full statement waits. So an idle process adds no waiting, and a busy
+ * not once as many calls wait, or a full statement. So an idle process adds no waiting, and a busy
  * one sends fewer and larger statements.
  */
 export class Batcher<In, Out> {
@@ -159,7 +159,10 @@ export class Batcher<In, Out> {
     if (waiting.length === 0 || running - late >= CONCURRENCY || running >= MOST_CONCURRENT) {
       return false;
     }
-    return this.recent < FEW || waiting.length >= this.size || this.waitingWeight >= this.bytes;
+    // As many as are on their way: while one half of the requests waits for the database, the other
+    // half is at work here.
+    const isHalf = waiting.length >= this.recent;
+    return this.recent < FEW || isHalf || this.waitingWeight >= this.bytes;
   }
 
   /** As many items as one statement may hold, in the order of the calls. */

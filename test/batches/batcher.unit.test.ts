@@ -92,18 +92,30 @@ describe('The batcher', () => {
     await Promise.all(answers);
   });
 
-  it.each([
-    ['items', { size: many.length }],
-    ['bytes', { size: 20, bytes: many.length }],
-  ])('does not wait for it once another statement is full by its %s', async (_, limits) => {
-    const { batcher, statements, sent } = slowStore({ ...limits, gather: 60_000 });
+  it('does not wait for it once as many items wait as are on their way', async () => {
+    const { batcher, statements, sent } = slowStore({ size: 20, gather: 60_000 });
     const answers = many.map((item) => batcher.call(item));
     await sent.arrived(1);
-    answers.push(...many.map((item) => batcher.call(item)));
+    answers.push(...many.slice(1).map((item) => batcher.call(item)));
+    await setImmediate();
+    expect(statements).toHaveLength(1);
+    answers.push(batcher.call('x'));
+    await sent.arrived(2);
+    expect(statements[1]!.items).toEqual([...many.slice(1), 'x']);
+    for (const { answer } of statements) answer();
+    await Promise.all(answers);
+  });
+
+  it('does not wait for it once another statement is full by its bytes', async () => {
+    const { batcher, statements, sent } = slowStore({ size: 20, gather: 60_000 });
+    const heavy = ['x'.repeat(50), 'y'.repeat(50)];
+    const answers = many.map((item) => batcher.call(item));
+    await sent.arrived(1);
+    answers.push(...heavy.map((item) => batcher.call(item)));
     await sent.arrived(2);
     for (const { answer } of statements) answer();
     await Promise.all(answers);
-    expect(statements.map(({ items }) => items)).toEqual([many, many]);
+    expect(statements.map(({ items }) => items)).toEqual([many, heavy]);
   });
 
   it('sends a large item unbatched, so that small ones do not wait for it', async () => {

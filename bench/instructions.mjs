@@ -184,9 +184,9 @@ function statements() {
       'the row of the least, inserted and updated',
       WRITE,
       () => {
-        const ended = begun;
+        const last = begun;
         begun = [all(() => randomUUID()), all(() => randomUUID())];
-        return [...begun, all(() => randomBytes(32)), ...ended, all(() => BODY)];
+        return [...begun, all(() => randomBytes(32)), ...last, all(() => BODY)];
       },
     ],
     [

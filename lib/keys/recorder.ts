@@ -104,19 +104,22 @@ export class Recorder {
     attempt: Attempt,
     observed: ObservedAnswer,
   ): Promise<{ outcome: KeyOutcome; row: RecordedOutcome | undefined } | undefined> {
+    // It calls functions of the policy, which may throw: before anything is taken.
+    const outcome = outcomeOf(attempt, observed, this.pickHeaders);
     const lastPhase = attempt.doubt ? undefined : last.take();
-    if (!lastPhase) return last.settled.then(() => undefined);
-    const outcome = { ...outcomeOf(attempt, observed, this.pickHeaders), lastPhase };
-    try {
-      const row = await this.batches.finish(outcome);
-      last.taken(row !== undefined);
-      await last.settled;
-      return { outcome, row };
-    } catch (error) {
-      last.giveBack(error);
-      await last.settled;
-      return undefined;
+    let row: RecordedOutcome | undefined;
+    let isRecorded = false;
+    if (lastPhase) {
+      try {
+        row = await this.batches.finish({ ...outcome, lastPhase });
+        last.taken(row !== undefined);
+        isRecorded = true;
+      } catch (error) {
+        last.giveBack(error);
+      }
     }
+    await last.settled;
+    return isRecorded ? { outcome, row } : undefined;
   }
 
   /** Retries are sent unbatched, so that a slow one does not delay others. */

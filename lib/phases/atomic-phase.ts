@@ -69,6 +69,9 @@ export class AtomicPhase {
    * the call and the outcome after it; `record` may add writes of your own to
    * the outcome's transaction. Pass `effect.idempotencyKey` on: it is the same
    * in every attempt.
+   *
+   * On a phased route, a phase without `record` returns while its outcome is being
+   * recorded. The next phase and the answer come after it, or are committed with it.
    */
   async foreign<R, T = R>(recoveryPoint: string, phase: ForeignPhase<R, T>): Promise<Jsonified<T>> {
     const context = this.context(recoveryPoint);

@@ -2,8 +2,8 @@ import type { LastPhase, PhaseOnItsWay } from '../keys/last-phase.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { storedResult, type EndedPhase, type Intent, type RecordedEntry } from './phase-store.js';
 
-/** A larger request is sent by itself, so that statements stay as small as the batches plan them. */
-const MOST_CARRIED = 16 * 1024;
+/** A larger request or result travels by itself, so that statements stay as small as the batches plan them. */
+const LARGE = 16 * 1024;
 
 type Recorded = RecordedEntry | undefined;
 
@@ -86,7 +86,7 @@ export class OutcomeOnItsWay implements PhaseOnItsWay {
   async carry(intent: Intent): Promise<Recorded> {
     const { waiting } = this;
     let recorded: Recorded;
-    if (waiting && (intent.request?.length ?? 0) <= MOST_CARRIED) {
+    if (waiting && !isLarge(intent.request)) {
       this.next = intent;
       try {
         recorded = await waiting;
@@ -100,7 +100,7 @@ export class OutcomeOnItsWay implements PhaseOnItsWay {
 
   take(): LastPhase | undefined {
     const { entry, waiting } = this;
-    if (!entry || !waiting) return undefined;
+    if (!entry || !waiting || isLarge(entry.result)) return undefined;
     this.waiting = undefined;
     this.elsewhere = new Promise((resolve, reject) => {
       this.resolve = resolve;
@@ -119,4 +119,8 @@ export class OutcomeOnItsWay implements PhaseOnItsWay {
       new StoreUnavailableError('The answer could not be recorded with the last phase.', { cause }),
     );
   }
+}
+
+function isLarge(json: string | undefined): boolean {
+  return json !== undefined && json.length > LARGE;
 }

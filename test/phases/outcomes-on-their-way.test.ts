@@ -8,6 +8,7 @@ import { keyRow } from '../support/idempotent-app.js';
 import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
+import { until } from '../support/until.js';
 import { FINISH } from '../support/store-statements.js';
 
 // On a phased route the handler goes on while the outcome of a foreign phase is
@@ -211,6 +212,19 @@ forEachPlatform('Outcomes on their way', (platform) => {
     expect((await app.post('large', key)).text).toBe(answer.text);
   });
 
+  it('travel by themselves if they are large', async () => {
+    const key = randomUUID();
+    const result = 'x'.repeat(20_000);
+    app.handle('large', async (phases) => {
+      await phases.foreign('described', { call: async () => result });
+    });
+    const last = app.proxy.count(LAST);
+
+    expect((await app.post('large', key)).status).toBe(201);
+    expect(app.proxy.count(LAST)).toBe(last);
+    expect(await app.phases(key)).toMatchObject([{ state: 'finished', result }]);
+  });
+
   it('do not carry a large request', async () => {
     const key = randomUUID();
     const request = { note: 'x'.repeat(20_000) };
@@ -319,6 +333,25 @@ forEachPlatform('Outcomes on their way', (platform) => {
       'finished',
       'intended',
     ]);
+  });
+});
+
+forEachPlatform('Outcomes on their way and a policy that throws', (platform) => {
+  let app: PhaseApp;
+  beforeAll(async () => {
+    const isFinal = () => {
+      throw new Error('no idea');
+    };
+    app = await startPhaseApp(platform, { idempotency: { phased: true, isFinal } });
+  });
+  afterAll(() => app.close());
+
+  it('are recorded all the same', async () => {
+    const key = randomUUID();
+    app.handle('charge', (phases) => phases.foreign('charged', { call: async () => 1 }));
+
+    expect((await app.post('charge', key)).status).toBe(503);
+    await until(async () => (await app.phases(key))[0]?.state === 'finished');
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { onCluster } from '../support/cluster.js';
 import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
@@ -57,5 +58,35 @@ forEachPlatform('Round trips', (platform) => {
 
     expect(await added('call')).toBe(2);
     expect(await added('record')).toBe(3);
+  });
+});
+
+forEachPlatform('Round trips of a phased route', (platform) => {
+  let app: ProxiedApp & PhaseApp;
+  beforeAll(async () => {
+    app = await startPhaseApp(platform, { idempotency: { phased: true } }, startProxiedApp);
+  });
+  afterAll(() => app.close());
+
+  async function trips(path: string): Promise<number> {
+    const before = app.proxy.trips.length;
+    expect((await app.post(path, crypto.randomUUID())).status).toBe(201);
+    return app.proxy.trips.length - before;
+  }
+
+  // On a cluster each entry has a statement of its own.
+  it('are one for a foreign phase, because its outcome travels with what comes next', async () => {
+    app.handle('none', async () => ({ done: true }));
+    app.handle('one', (phases) => phases.foreign('call', { call: async () => 1 }));
+    app.handle('three', async (phases) => {
+      for (const name of ['first', 'second', 'third']) {
+        await phases.foreign(name, { call: async () => name });
+      }
+    });
+    await trips('none');
+
+    expect(await trips('none')).toBe(2);
+    expect(await trips('one')).toBe(onCluster ? 4 : 3);
+    expect(await trips('three')).toBe(onCluster ? 8 : 5);
   });
 });

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { AtomicPhase, Outbox, Resumable } from 'nestjs-atomic-idempotency';
+import { AtomicPhase, Outbox, Resumable, type ForeignPhase } from 'nestjs-atomic-idempotency';
+import type { EntityManager } from 'typeorm';
 import { neverReached } from '../../../sample-app/payments/never-reached.js';
 import { PaymentClient, type Payment } from '../../../sample-app/payments/payment-client.js';
 
@@ -45,13 +46,16 @@ export class Purchases {
       );
       return row!.id;
     });
-    const charge = await this.charge(key, purchase);
+    const charge = isRecorded(purchase)
+      ? await this.charge(key, purchase)
+      : await this.chargeAndLook(key, purchase);
     const receipt = await this.phase.local('receipt_staged', async (tx) => {
       // The row's lock makes the numbers follow the order of the commits.
       const [[row]] = await tx.query<[{ receipts: number }[], number]>(
         'UPDATE customers SET receipts = receipts + 1 WHERE name = $1 RETURNING receipts',
         [purchase.customer],
       );
+      if (!isRecorded(purchase)) await writeCharge(tx, charge, key);
       const number = row!.receipts;
       await tx.query('INSERT INTO receipts (customer, number, key) VALUES ($1, $2, $3)', [
         purchase.customer,
@@ -75,9 +79,32 @@ export class Purchases {
     return { order, charge, receipt, version: VERSION, nonce: process.hrtime.bigint().toString() };
   }
 
-  private charge(key: string, { amount, card, customer, inDoubt }: Purchase): Promise<string> {
-    const request = { amount, currency: 'usd', description: key };
+  private charge(key: string, purchase: Purchase): Promise<string> {
     return this.phase.foreign<Payment, string>('charge_created', {
+      ...this.payment(key, purchase),
+      record: async (tx, { id }) => {
+        await writeCharge(tx, id, key);
+        return id;
+      },
+    });
+  }
+
+  /** Two foreign phases without writes of their own: the outcome of the first one travels with the intent of the second. */
+  private async chargeAndLook(key: string, purchase: Purchase): Promise<string> {
+    const { id } = await this.phase.foreign('charge_created', this.payment(key, purchase));
+    await this.phase.foreign('books_looked_at', {
+      inDoubt: 'repeat',
+      call: async () => (await this.payments.findCharge(key)) === undefined,
+    });
+    return id;
+  }
+
+  private payment(
+    key: string,
+    { amount, card, customer, inDoubt }: Purchase,
+  ): ForeignPhase<Payment> {
+    const request = { amount, currency: 'usd', description: key };
+    return {
       inDoubt,
       keyValidFor: '24h',
       request: { key, inDoubt } satisfies ChargeIntent,
@@ -87,10 +114,15 @@ export class Purchases {
         inDoubt === 'stop'
           ? this.payments.transfer({ ...request, recipient: customer }, effect)
           : this.payments.charge({ ...request, card }, effect),
-      record: async (tx, { id }) => {
-        await tx.query('INSERT INTO charges (id, key) VALUES ($1, $2)', [id, key]);
-        return id;
-      },
-    });
+    };
   }
+}
+
+/** Half of the purchases write their charge with the outcome of the call, and half in the next local phase. */
+function isRecorded({ amount }: Purchase): boolean {
+  return amount % 2 === 0;
+}
+
+async function writeCharge(tx: EntityManager, id: string, key: string): Promise<void> {
+  await tx.query('INSERT INTO charges (id, key) VALUES ($1, $2)', [id, key]);
 }

@@ -28,12 +28,12 @@ const BYTES = { fresh: 885, foreign: 885 + 2 * 335 };
  * @property {number} wal bytes of write-ahead log
  */
 
-/** @param {string} label as in bench/results/bench.md, on Fastify */
+/** @param {string} label as in bench/results/bench.md, on Fastify and near the store */
 function measured(label) {
   const file = new URL('results/bench.json', import.meta.url);
   const { rows } = JSON.parse(readFileSync(file, 'utf8'));
   const row = rows.find(
-    (/** @type {any} */ each) => each.label === label && each.platform === 'fastify',
+    (/** @type {any} */ each) => each.label === label && each.platform === 'fastify' && !each.far,
   );
   const median = (/** @type {string} */ name) => row.values[name].median;
   return {

@@ -5,6 +5,8 @@ import { tableOf } from './document.js';
 interface Row {
   label: string;
   platform: string;
+  /** The store is a millisecond away. */
+  far?: boolean;
   values: Record<'perSecond' | 'statements', { median: number }>;
 }
 
@@ -24,7 +26,9 @@ describe('Figures in the docs', () => {
       const shown = tableOf('performance.md', heading);
       expect(shown.length).toBeGreaterThan(3);
       const measured = shown.map(([label]) => {
-        const row = rows.find((each) => each.label === label && each.platform === 'fastify');
+        const row = rows.find(
+          (each) => each.label === label && each.platform === 'fastify' && !each.far,
+        );
         return [label, figure(row!.values.perSecond.median), figure(row!.values.statements.median)];
       });
       expect(shown).toEqual(measured);

@@ -7,6 +7,8 @@ import { tableOf } from './document.js';
 interface Row {
   label: string;
   platform: string;
+  /** The store is a millisecond away. */
+  far?: boolean;
   values: Record<'perSecond' | 'databaseCpu' | 'statements' | 'log', { median: number }>;
 }
 
@@ -26,7 +28,7 @@ describe('Scale', () => {
     expect(shown.map(([label]) => label)).toEqual(Object.keys(LABELS));
     const measured = shown.map(([label]) => {
       const { values } = rows.find(
-        (row) => row.platform === 'fastify' && row.label === LABELS[label!],
+        (row) => row.platform === 'fastify' && !row.far && row.label === LABELS[label!],
       )!;
       const { perSecond, databaseCpu, statements, log } = values;
       return [

@@ -33,8 +33,8 @@ export class OutcomeOnItsWay implements PhaseOnItsWay {
   private entry: EndedPhase | undefined;
   /** Its own statement, until that leaves. */
   private waiting: Promise<Recorded> | undefined;
-  /** It was recorded with the outcome of its attempt. */
-  private elsewhere: Promise<Recorded> | undefined;
+  /** It is recorded with the outcome of its attempt. */
+  private isTaken = false;
   private resolve!: (recorded: Recorded) => void;
   private reject!: (error: unknown) => void;
 
@@ -64,13 +64,20 @@ export class OutcomeOnItsWay implements PhaseOnItsWay {
   wait(entry: EndedPhase, statement: Promise<Recorded>): Promise<Recorded> {
     this.entry = entry;
     this.waiting = statement;
-    return statement.then((recorded) => this.elsewhere ?? recorded);
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+      statement.then(
+        (recorded) => this.isTaken || resolve(recorded),
+        (error: unknown) => this.isTaken || reject(error as Error),
+      );
+    });
   }
 
   /** Its statement leaves, so nothing can join it any more. False: it has left with another one. */
   leave(): boolean {
     this.waiting = undefined;
-    return this.elsewhere === undefined;
+    return !this.isTaken;
   }
 
   /** Resolves when it is recorded, and throws if it was not. */
@@ -102,10 +109,7 @@ export class OutcomeOnItsWay implements PhaseOnItsWay {
     const { entry, waiting } = this;
     if (!entry || !waiting || isLarge(entry.result)) return undefined;
     this.waiting = undefined;
-    this.elsewhere = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
+    this.isTaken = true;
     return { name: entry.name, result: storedResult(entry) };
   }
 

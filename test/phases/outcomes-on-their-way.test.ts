@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { HttpException } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { AtomicPhase } from 'nestjs-atomic-idempotency';
@@ -333,6 +333,37 @@ forEachPlatform('Outcomes on their way', (platform) => {
       'finished',
       'intended',
     ]);
+  });
+});
+
+forEachPlatform('Outcomes on their way with encryption', (platform) => {
+  let app: PhaseApp;
+  beforeAll(async () => {
+    const encryption = { keys: [{ id: 'test', secret: randomBytes(32) }] };
+    app = await startPhaseApp(platform, { idempotency: { phased: true, encryption } });
+  });
+  afterAll(() => app.close());
+
+  it('are sealed, with the next intent and with the answer, and a resume reads them', async () => {
+    const key = randomUUID();
+    let calls = 0;
+    let fails = true;
+    app.handle('charges', async (phases) => {
+      const results = [];
+      for (const name of ['first', 'second']) {
+        results.push(await phases.foreign(name, { call: async () => `secret ${++calls}` }));
+      }
+      if (fails) throw new Error('after the last phase');
+      return results;
+    });
+
+    expect((await app.post('charges', key)).status).toBe(500);
+    const phases = await app.phases(key);
+    expect(phases.map(({ state }) => state)).toEqual(['finished', 'finished']);
+    expect(JSON.stringify(phases.map(({ result }) => result))).not.toContain('secret');
+    fails = false;
+    expect((await app.post('charges', key)).json()).toEqual(['secret 1', 'secret 2']);
+    expect(calls).toBe(2);
   });
 });
 

@@ -3,8 +3,8 @@ import { HttpException } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { AtomicPhase } from 'nestjs-atomic-idempotency';
 import { barrier } from '../support/barrier.js';
-import { onCluster } from '../support/cluster.js';
 import { keyRow } from '../support/idempotent-app.js';
+import { needsOneServer } from '../support/one-server.js';
 import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
@@ -24,7 +24,7 @@ const whole = (pattern: RegExp, but?: RegExp) => ({
 });
 
 /** On a cluster each entry has a statement of its own, and the handler waits for it. */
-const together = onCluster ? it.skip : it;
+const together = needsOneServer('statements that several entries share');
 
 forEachPlatform('Outcomes on their way', (platform) => {
   let app: ProxiedApp & PhaseApp;
@@ -106,7 +106,7 @@ forEachPlatform('Outcomes on their way', (platform) => {
     }
   });
 
-  it('leave at once if the handler takes its time', async () => {
+  together('leave at once if the handler takes its time', async () => {
     const key = randomUUID();
     const slow = barrier();
     app.handle('slow', async (phases) => {
@@ -129,7 +129,7 @@ forEachPlatform('Outcomes on their way', (platform) => {
     expect(await app.phases(key)).toMatchObject([{ state: 'finished' }, { state: 'finished' }]);
   });
 
-  it('come before the next phase, also if their statement has left already', async () => {
+  together('come before the next phase, also if their statement has left already', async () => {
     const key = randomUUID();
     const gate = barrier();
     app.handle('late', async (phases) => {
@@ -237,13 +237,12 @@ forEachPlatform('Outcomes on their way', (platform) => {
     expect(await app.phases(key)).toMatchObject([{ state: 'finished' }, { request }]);
   });
 
-  it.each([
+  together.each([
     ['the reply', 'to an outcome and an intent', JOINED, 'loseReply'],
     ['the statement', 'of an outcome and an intent', JOINED, 'loseStatement'],
     ['the reply', 'to the last outcome and the answer', LAST, 'loseReply'],
     ['the statement', 'of the last outcome and the answer', LAST, 'loseStatement'],
   ] as const)('are recorded once if %s is lost: %s', async (_, __, pattern, lose) => {
-    if (onCluster) return;
     const key = randomUUID();
     const lost = app.proxy[lose](pattern);
 
@@ -273,7 +272,7 @@ forEachPlatform('Outcomes on their way', (platform) => {
     });
   });
 
-  it('are not lost if the database refuses the answer', async () => {
+  together('are not lost if the database refuses the answer', async () => {
     const key = randomUUID();
     await app.database.query(`
       CREATE FUNCTION refuse_answer() RETURNS trigger LANGUAGE plpgsql AS
@@ -286,10 +285,8 @@ forEachPlatform('Outcomes on their way', (platform) => {
     const outcome = app.proxy.holdReply({
       test: (sql) => INTENT.test(sql) && calls.length === 3,
     });
-    if (!onCluster) {
-      await outcome.reached;
-      expect((await keyRow(app.database, key)).recovery_point).toBe('charge_3');
-    }
+    await outcome.reached;
+    expect((await keyRow(app.database, key)).recovery_point).toBe('charge_3');
     await app.database.query('DROP TRIGGER refuse_answer ON idempotency_keys');
     await app.database.query('DROP FUNCTION refuse_answer');
     outcome.release();

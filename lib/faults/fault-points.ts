@@ -61,6 +61,7 @@ export function observeFaultPoints(observe: Observer): () => void {
   };
 }
 
+/** Then what is observed has to happen one after the other. */
 export function faultsAreObserved(): boolean {
   return observer !== undefined;
 }

@@ -5,7 +5,7 @@ import type { AtomicPhase } from 'nestjs-atomic-idempotency';
 import { barrier } from '../support/barrier.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { needsOneServer } from '../support/one-server.js';
-import { note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
+import { describePhases, note, startPhaseApp, type PhaseApp } from '../support/phase-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { until } from '../support/until.js';
@@ -332,6 +332,42 @@ forEachPlatform('Outcomes on their way', (platform) => {
     ]);
   });
 });
+
+describePhases(
+  'Outcomes on their way over a pool of two connections',
+  (app) => {
+    it('of requests with all kinds of phases are all recorded', async () => {
+      app.handle('mixed', async (phases) => {
+        await phases.foreign('a', { call: async () => 1 });
+        await phases.local('b', (tx) => note(tx, 'b'));
+        await phases.foreign('c', { call: async () => 2, record: (tx) => note(tx, 'c') });
+        await phases.foreign('d', { call: async () => 3 });
+        await phases.foreign('e', { call: async () => 4 });
+      });
+      const keys = Array.from({ length: 30 }, () => randomUUID());
+
+      const answers = await Promise.all(keys.map((key) => app.post('mixed', key)));
+
+      expect(answers.map(({ status }) => status)).toEqual(keys.map(() => 201));
+      expect(await app.notes()).toHaveLength(60);
+      for (const key of keys) {
+        const phases = await app.phases(key);
+        expect(phases.map(({ state }) => state)).toEqual(Array(5).fill('finished'));
+      }
+    });
+
+    it('are recorded before the answer also if the handler did not await the phase', async () => {
+      const key = randomUUID();
+      app.handle('loose', (phases) => {
+        void phases.foreign('charged', { call: async () => 1 });
+      });
+
+      expect((await app.post('loose', key)).status).toBe(201);
+      expect(await app.phases(key)).toMatchObject([{ state: 'finished' }]);
+    });
+  },
+  { idempotency: { phased: true }, dataSource: { extra: { max: 2 } } },
+);
 
 forEachPlatform('Outcomes on their way with encryption', (platform) => {
   let app: PhaseApp;

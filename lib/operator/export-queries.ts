@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ColumnCiphers } from '../encryption/column-cipher.js';
-import { Database, type TableColumn } from '../postgres/database.js';
+import { Database } from '../postgres/database.js';
+import type { TableColumn } from '../postgres/tables.js';
 import { milliseconds } from '../postgres/times.js';
 import { openRows } from './open-row.js';
 

@@ -1,6 +1,5 @@
-import { Logger } from '@nestjs/common';
 import type { Client, ClientBase } from 'pg';
-import type { DataSource, EntityMetadata, QueryRunner } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import { publish } from '../telemetry/publish.js';
 import {
@@ -18,12 +17,13 @@ import type { Lane } from './lane.js';
 import { persist } from './retries.js';
 import type { PreparedStatement } from './prepared-statement.js';
 import type { Connection } from './reserved-connection.js';
-import { sendStatement, type DriverStatement, type QueriedRows } from './driver-statement.js';
+import { PreparingSender } from './preparing-sender.js';
 import { ALL_NODES, ONE_SERVER, type ScopeSetting } from './scope-statements.js';
 import { ALL_SCOPES, ScopeByScope, type Scopes } from './scopes.js';
 import { Progress } from './statement-progress.js';
 import { NO_BREAKER, type StoreBreaker } from './store-breaker.js';
 import { StoreUnavailableError } from './store-unavailable.error.js';
+import { Tables, type TableColumn } from './tables.js';
 
 /** Runs statements. */
 export type Statements = Pick<Database, 'query'>;
@@ -42,21 +42,13 @@ function notForAllScopes(): Error {
   );
 }
 
-/** A column of one of our tables. */
-export interface TableColumn {
-  name: string;
-  /** Its name in the entity. */
-  property: string;
-  /** As the entity gives it, such as `timestamptz`. */
-  type: string;
-  /** Undefined: that of the database. */
-  collation: string | undefined;
-}
-
 /** Runs the library's statements, each on its own connection and within a bounded time. */
 export class Database {
   /** How a statement reaches rows of several scopes. */
   readonly scopes: Scopes;
+  /** For statements inside a transaction of the application. */
+  readonly sender: PreparingSender;
+  private readonly tables: Tables;
   private readonly scopeSetting: ScopeSetting;
   private readonly connections: Connections;
   private closed = false;
@@ -64,11 +56,11 @@ export class Database {
   private separated = false;
 
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly timeout: number,
-    private readonly schema?: string,
+    schema?: string,
     /** Whether statements may stay on a connection, prepared. */
-    private prepares = false,
+    prepares = false,
     /** Whether the tables are distributed over several nodes, by scope. */
     readonly distributed = false,
     /** Learns how statements end. Whoever begins something asks it first. */
@@ -76,39 +68,19 @@ export class Database {
   ) {
     this.scopes = distributed ? new ScopeByScope() : ALL_SCOPES;
     this.scopeSetting = distributed ? ALL_NODES : ONE_SERVER;
+    this.tables = new Tables(dataSource, schema);
+    this.sender = new PreparingSender(dataSource, prepares);
     this.connections = new Connections(dataSource, timeout);
   }
 
-  /**
-   * The qualified, quoted name of the table of an entity, by the name in its
-   * decorator: a prefix or a naming strategy may have changed it.
-   */
+  /** The qualified, quoted name of the table of an entity, by the name in its decorator. */
   table(given: string): string {
-    return [this.home, this.entity(given)?.tableName ?? given]
-      .filter((part) => part !== undefined)
-      .map((part) => `"${part.replaceAll('"', '""')}"`)
-      .join('.');
+    return this.tables.name(given);
   }
 
   /** The columns of the table of an entity, likewise. */
   columns(given: string): TableColumn[] {
-    return this.entity(given)!.columns.map((column) => ({
-      name: column.databaseName,
-      property: column.propertyName,
-      type: String(column.type),
-      collation: column.collation,
-    }));
-  }
-
-  private entity(given: string): EntityMetadata | undefined {
-    return this.dataSource.entityMetadatas.find(
-      (entity) => entity.givenTableName === given && entity.schema === this.home,
-    );
-  }
-
-  /** The schema of the tables, if it is named. */
-  private get home(): string | undefined {
-    return this.schema ?? (this.dataSource.options as { schema?: string }).schema;
+    return this.tables.columns(given);
   }
 
   /**
@@ -139,7 +111,7 @@ export class Database {
   async enter(runner: QueryRunner, scopes: readonly string[]): Promise<void> {
     if (!this.separated) return;
     const client = (await runner.connect()) as ClientBase;
-    await this.execute(client, runner, this.scopeSetting(scopes));
+    await this.sender.execute(client, runner, this.scopeSetting(scopes));
   }
 
   /** Once per application. */
@@ -234,7 +206,8 @@ export class Database {
       if (progress.givenUp) return [];
       const { client, runner } = connection;
       progress.client = client;
-      const send = () => this.send<Row>(client, runner, statement, parameters);
+      const send = () =>
+        this.sender.send<Row>(client, runner, statement, parameters, scopes.length > 0);
       return await persist(
         scopes.length === 0 ? send : () => this.inTransaction(connection!, scopes, progress, send),
         {
@@ -266,28 +239,6 @@ export class Database {
   }
 
   /**
-   * A statement inside a transaction of the application, on pg's client of its runner. If it cannot be
-   * prepared, the transaction has to be repeated; from then on it is sent
-   * unprepared.
-   */
-  async queryIn<Result = QueriedRows>(
-    runner: QueryRunner,
-    client: object,
-    statement: PreparedStatement,
-    values: unknown[],
-    send: Send<Result> = sendStatement as Send<Result>,
-  ): Promise<Result> {
-    const name = this.prepares ? statement.nextName() : undefined;
-    try {
-      const query = { name, text: statement.text, values };
-      return await this.execute(client as ClientBase, runner, query, send);
-    } catch (error) {
-      if (isUnprepared(error)) this.stopPreparing(error);
-      throw error;
-    }
-  }
-
-  /**
    * A statement that is for some scopes. The setting ends with its transaction,
    * so no other user of the connection can meet it.
    */
@@ -297,64 +248,15 @@ export class Database {
     progress: Progress,
     send: () => Promise<Row[]>,
   ): Promise<Row[]> {
-    await this.execute(client, runner, { text: 'BEGIN', values: [] });
+    await this.sender.execute(client, runner, { text: 'BEGIN', values: [] });
     try {
-      await this.execute(client, runner, this.scopeSetting(scopes));
+      await this.sender.execute(client, runner, this.scopeSetting(scopes));
       const rows = progress.givenUp ? [] : await send();
-      await this.execute(client, runner, { text: 'COMMIT', values: [] });
+      await this.sender.execute(client, runner, { text: 'COMMIT', values: [] });
       return rows;
     } catch (error) {
       // If this fails too, the connection is broken, and the pool drops it.
       await client.query('ROLLBACK').catch(() => undefined);
-      throw error;
-    }
-  }
-
-  private async send<Row>(
-    client: ClientBase,
-    runner: QueryRunner | undefined,
-    statement: string | PreparedStatement,
-    values: unknown[],
-  ): Promise<Row[]> {
-    const prepared = typeof statement === 'string' ? undefined : statement;
-    const text = prepared ? prepared.text : (statement as string);
-    const name = this.prepares ? prepared?.nextName() : undefined;
-    try {
-      return (await this.execute(client, runner, { name, text, values })).rows as Row[];
-    } catch (error) {
-      if (name === undefined || !isUnprepared(error)) throw error;
-      this.stopPreparing(error);
-      // Its transaction has failed with it, and is repeated.
-      if (this.separated) throw error;
-      return (await this.execute(client, runner, { text, values })).rows as Row[];
-    }
-  }
-
-  private stopPreparing(reason: unknown): void {
-    if (!this.prepares) return;
-    this.prepares = false;
-    new Logger('IdempotencyModule').warn(
-      `A prepared statement was not found where it had been prepared, as behind a proxy that pools transactions. From here on statements are sent without a name. (${String(reason)})`,
-    );
-  }
-
-  /**
-   * TypeORM cannot name a statement, so it is sent through the driver, and
-   * reported to TypeORM's logger.
-   */
-  private async execute<Result = QueriedRows>(
-    client: ClientBase,
-    runner: QueryRunner | undefined,
-    statement: DriverStatement,
-    send: Send<Result> = sendStatement as Send<Result>,
-  ): Promise<Result> {
-    const { logger } = this.dataSource;
-    const { text, values } = statement;
-    logger.logQuery(text, values, runner);
-    try {
-      return await send(client, statement);
-    } catch (error) {
-      logger.logQueryError(error as Error, text, values, runner);
       throw error;
     }
   }
@@ -364,6 +266,3 @@ export class Database {
 async function endConnection(client: ClientBase): Promise<void> {
   await (client as Client).end().catch(() => undefined);
 }
-
-/** Sends a statement through the driver. @param client a `ClientBase` of pg */
-type Send<Result> = (client: object, statement: DriverStatement) => Promise<Result>;

@@ -66,7 +66,8 @@ export class Transactions {
   private async send(runner: QueryRunner, client: ClientBase, last: LastStatement): Promise<void> {
     const { scope, statement, parameters, failure } = last;
     if (this.database.separatesScopes) await this.database.enter(runner, [scope]);
-    await this.database.queryIn(runner, client, statement, parameters).catch((error: unknown) => {
+    const { sender } = this.database;
+    await sender.sendIn(runner, client, statement, parameters).catch((error: unknown) => {
       throw failure(error);
     });
   }
@@ -150,7 +151,7 @@ class Frame {
     let committed: boolean;
     try {
       if (this.database.separatesScopes) await this.database.enter(this.runner, [scope]);
-      const { followed } = await this.database.queryIn(
+      const { followed } = await this.database.sender.sendIn(
         this.runner,
         this.client,
         statement,

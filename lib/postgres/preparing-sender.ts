@@ -1,0 +1,92 @@
+import { Logger } from '@nestjs/common';
+import type { ClientBase } from 'pg';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { isUnprepared } from './database-errors.js';
+import { sendStatement, type DriverStatement, type QueriedRows } from './driver-statement.js';
+import type { PreparedStatement } from './prepared-statement.js';
+
+/** Sends statements on a connection, prepared if they may stay there. */
+export class PreparingSender {
+  constructor(
+    private readonly dataSource: DataSource,
+    private prepares: boolean,
+  ) {}
+
+  /**
+   * A statement of the library. If it cannot be prepared, it is sent again without a name.
+   *
+   * @param inTransaction its transaction fails with it, and is repeated by the caller
+   */
+  async send<Row>(
+    client: ClientBase,
+    runner: QueryRunner | undefined,
+    statement: string | PreparedStatement,
+    values: unknown[],
+    inTransaction: boolean,
+  ): Promise<Row[]> {
+    const prepared = typeof statement === 'string' ? undefined : statement;
+    const text = prepared ? prepared.text : (statement as string);
+    const name = this.prepares ? prepared?.nextName() : undefined;
+    try {
+      return (await this.execute(client, runner, { name, text, values })).rows as Row[];
+    } catch (error) {
+      if (name === undefined || !isUnprepared(error)) throw error;
+      this.stopPreparing(error);
+      if (inTransaction) throw error;
+      return (await this.execute(client, runner, { text, values })).rows as Row[];
+    }
+  }
+
+  /**
+   * A statement inside a transaction of the application, on pg's client of its runner. If it cannot be
+   * prepared, the transaction has to be repeated; from then on it is sent without a name.
+   */
+  async sendIn<Result = QueriedRows>(
+    runner: QueryRunner,
+    client: object,
+    statement: PreparedStatement,
+    values: unknown[],
+    send: Send<Result> = sendStatement as Send<Result>,
+  ): Promise<Result> {
+    const name = this.prepares ? statement.nextName() : undefined;
+    try {
+      const query = { name, text: statement.text, values };
+      return await this.execute(client as ClientBase, runner, query, send);
+    } catch (error) {
+      if (isUnprepared(error)) this.stopPreparing(error);
+      throw error;
+    }
+  }
+
+  /**
+   * TypeORM cannot name a statement, so it is sent through the driver, and
+   * reported to TypeORM's logger.
+   */
+  async execute<Result = QueriedRows>(
+    client: ClientBase,
+    runner: QueryRunner | undefined,
+    statement: DriverStatement,
+    send: Send<Result> = sendStatement as Send<Result>,
+  ): Promise<Result> {
+    const { logger } = this.dataSource;
+    const { text, values } = statement;
+    logger.logQuery(text, values, runner);
+    try {
+      return await send(client, statement);
+    } catch (error) {
+      logger.logQueryError(error as Error, text, values, runner);
+      throw error;
+    }
+  }
+
+  private stopPreparing(reason: unknown): void {
+    if (!this.prepares) return;
+    this.prepares = false;
+    new Logger('IdempotencyModule').warn(
+      `A prepared statement was not found where it had been prepared, as behind a proxy that pools transactions. From here on statements are sent without a name. (${String(reason)})`,
+    );
+  }
+}
+
+/** Sends a statement through the driver. @param client a `ClientBase` of pg */
+type Send<Result> = (client: object, statement: DriverStatement) => Promise<Result>;

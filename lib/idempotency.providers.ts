@@ -40,6 +40,7 @@ import { LeaseStore } from './keys/lease-store.js';
 import { LeaseKeeper } from './keys/lease-keeper.js';
 import { Recorder } from './keys/recorder.js';
 import { Reservations } from './keys/reservations.js';
+import { BusyKeys } from './keys/busy-keys.js';
 import { WaitingRequests } from './keys/waiting-requests.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
@@ -187,7 +188,7 @@ export const providers: Provider[] = [
       replays: ReplayCache,
       phases: RecordedPhases,
       leases: LeaseKeeper,
-      room: WaitingRequests,
+      waitingRequests: WaitingRequests,
       ciphers: ColumnCiphers,
       places: WaitingPlaces,
       { breaker }: Database,
@@ -200,9 +201,8 @@ export const providers: Provider[] = [
         replays,
         phases,
         leases,
-        room,
+        new BusyKeys(waitingRequests, places),
         ciphers,
-        places,
         breaker,
         settings.storeTimeout,
         () => maintenance.wake('completer'),

@@ -5,7 +5,7 @@ import type { OfAttempt } from '../telemetry/events.js';
 import { ofKey } from '../telemetry/key-labels.js';
 import type { Observation } from '../telemetry/observation.js';
 import { publish } from '../telemetry/publish.js';
-import type { Reservation } from './key-store.js';
+import type { Reservation } from './reservation.js';
 import type { PhaseOnItsWay } from './last-phase.js';
 import type { Lease } from './lease-store.js';
 

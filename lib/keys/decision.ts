@@ -5,7 +5,7 @@ import type { ErrorCode } from '../schema/error-code.js';
 import type { ColumnCipher } from '../encryption/column-cipher.js';
 import type { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import type { Attempt } from './attempt.js';
-import type { FoundKey } from './key-store.js';
+import type { FoundKey } from './found-key.js';
 import type { LimitedKey } from './reserver.js';
 
 /** What a request with a key gets. */

@@ -1,13 +1,9 @@
 import { Failed } from '../postgres/batcher.js';
 import type { Database } from '../postgres/database.js';
 import { IS_STALE } from './key-statements.js';
-import {
-  KeyStore,
-  type KeyOutcome,
-  type RecordedOutcome,
-  type Reservation,
-  type ReserveResult,
-} from './key-store.js';
+import { KeyStore } from './key-store.js';
+import type { KeyOutcome, RecordedOutcome } from './key-outcome.js';
+import type { Reservation, ReserveResult } from './reservation.js';
 
 /**
  * The same on tables that are distributed by scope: each reservation and each

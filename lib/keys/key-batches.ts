@@ -1,13 +1,9 @@
 import { isLockTimeout } from '../postgres/database-errors.js';
 import { Failed } from '../postgres/batcher.js';
 import { senderOf, type StatementSender } from '../postgres/statement-sender.js';
-import type {
-  KeyOutcome,
-  KeyStore,
-  RecordedOutcome,
-  Reservation,
-  ReserveResult,
-} from './key-store.js';
+import type { KeyOutcome, RecordedOutcome } from './key-outcome.js';
+import type { KeyStore } from './key-store.js';
+import type { Reservation, ReserveResult } from './reservation.js';
 import { LockedKeys } from './locked-keys.js';
 import type { Reserver } from './reserver.js';
 

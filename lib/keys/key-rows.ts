@@ -2,7 +2,9 @@
 import type { ColumnCipher } from '../encryption/column-cipher.js';
 import { KEY } from '../encryption/columns.js';
 import { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
-import type { KeyOutcome, FoundKey, Reservation } from './key-store.js';
+import type { KeyOutcome } from './key-outcome.js';
+import type { FoundKey } from './found-key.js';
+import type { Reservation } from './reservation.js';
 import { openAnswer, type StoredAnswer } from './stored-answer.js';
 import { nameColumns, type KeyName } from '../schema/key-name.js';
 import { withDates } from '../postgres/times.js';

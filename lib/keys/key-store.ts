@@ -1,18 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { Answer } from '../answers/answer.js';
-import type { ColumnCipher } from '../encryption/column-cipher.js';
-import type { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
 import { Failed } from '../postgres/batcher.js';
-import { BatchStatement } from '../postgres/batch-statement.js';
 import { Database } from '../postgres/database.js';
 import { parametersFor, type Rows } from '../postgres/parameter-rows.js';
 import { PreparedStatement } from '../postgres/prepared-statement.js';
 import { withDates } from '../postgres/times.js';
-import type { RequestSummary } from '../request/kept-request.js';
-import type { ErrorCode } from '../schema/error-code.js';
-import { nameColumns, nameParameters, type KeyName } from '../schema/key-name.js';
-import type { KeyStatus } from '../schema/key-status.js';
-import type { Observation } from '../telemetry/observation.js';
+import { nameColumns, nameParameters } from '../schema/key-name.js';
 import {
   datedReserveParameters,
   finishParameters,
@@ -20,117 +12,15 @@ import {
   reserveParameters,
   type FoundRow,
 } from './key-rows.js';
+import type { KeyOutcome, RecordedOutcome } from './key-outcome.js';
+import { lookUpOneSql, lookUpSql, recordedSql } from './key-statements.js';
+import type { Reservation, ReserveResult } from './reservation.js';
 import {
-  finishSql,
-  lookUpOneSql,
-  lookUpSql,
-  OUTCOMES,
-  OUTCOMES_AND_PHASES,
-  recordedSql,
-  RESERVATIONS,
-  reserveAndFinishSql,
-  reserveSql,
-} from './key-statements.js';
-import type { LastPhase } from './last-phase.js';
-import type { StoredAnswer } from './stored-answer.js';
-
-/** A request for the right to run a key. */
-export interface Reservation extends KeyName {
-  fingerprint: Buffer;
-  /** Created before the first statement, so that a lost reply is recognised. */
-  owner: string;
-  lease: number;
-  retention: number | null;
-  onAbandoned: 'resume' | 'unknown';
-  onExpired: 'forget' | 'gone';
-  /**
-   * A crash of the server may lose it, so it need not wait for the disk: nothing has happened
-   * then, and nothing can happen under it any more. The first phase, or the answer, is committed
-   * after it, and with that commit it is kept.
-   */
-  mayBeLost?: boolean | undefined;
-  /**
-   * When the client created the key, in milliseconds. A new key that is older
-   * than its retention is refused.
-   */
-  madeAt?: number | undefined;
-  asked: RequestSummary;
-  /** Of its scope. */
-  cipher: ColumnCipher;
-  observed: Observation;
-  /** The limits of its scope hold for it. */
-  ofClient?: boolean | undefined;
-}
-
-/** A key as a statement found it. All times were compared on the database's clock. */
-export interface FoundKey extends KeyName {
-  /** One opaque value, for people and for references. */
-  id: string;
-  fingerprint: Buffer;
-  status: KeyStatus;
-  recoveryPoint: string;
-  owner: string;
-  attempt: number;
-  /** Seconds, exact to the microsecond, hence a string. Every heartbeat changes it. */
-  lockedUntil: string;
-  lapsed: boolean;
-  pastRetention: boolean;
-  /** Milliseconds until then; null if it is kept for ever. */
-  expiresIn: number | null;
-  /** Milliseconds since the running attempt began. */
-  runningFor: number;
-  /**
-   * Milliseconds until the reconciler asks about an unknown outcome; null if it
-   * is left to people.
-   */
-  reconcileIn: number | null;
-  /** Milliseconds until a worker continues it; null if none will. */
-  resumeIn: number | null;
-  /** How often workers have tried it. */
-  resumeAttempts: number;
-  /** The recorded resumable operation. */
-  operation: string | null;
-  /** The span of the request that reserved it. */
-  traceparent: string | null;
-  expiresAt: Date | null;
-  responseStatus: number | null;
-  /** Undefined if there is no answer, or none that this version can read. */
-  answer: Answer | undefined;
-  /** Why its answer cannot be read, if it has one that should be. */
-  fault?: UnreadableRecordError | undefined;
-}
-
-export type ReserveResult =
-  | { kind: 'reserved'; id: string }
-  | { kind: 'found'; key: FoundKey }
-  /** Lost the insert, and the winner's row has been removed since: reserve again. */
-  | { kind: 'missed' }
-  /** A new key that is too old to be accepted. */
-  | { kind: 'stale' }
-  /** A transaction holds the key's row and does not end, and nothing is committed yet. */
-  | { kind: 'locked'; error: unknown }
-  /** Not free, and it could not be read. The other reservations of its statement are valid. */
-  | { kind: 'unread'; error: unknown };
-
-/** The outcome of an attempt. */
-export interface KeyOutcome extends StoredAnswer {
-  scope: string;
-  /** The key's, by which its row is found. */
-  id: string;
-  owner: string;
-  status: Extract<KeyStatus, 'completed' | 'failed_retryable' | 'performed' | 'unknown'>;
-  errorCode: ErrorCode | null;
-  retention: number | null;
-  /** When the completer may try, if the key has an operation; null for never. */
-  resumeIn: number | null;
-  /** The outcome of its last phase, if that is not on record yet. */
-  lastPhase?: LastPhase | undefined;
-}
-
-/** A recorded outcome. */
-export interface RecordedOutcome {
-  expiresAt: Date | null;
-}
+  finishingStatements,
+  reservingStatements,
+  type FinishingStatements,
+  type ReservingStatements,
+} from './statement-forms.js';
 
 /**
  * Reserves keys, reads them and records outcomes: what every request needs, for
@@ -279,44 +169,6 @@ export class KeyStore {
       .for(outcomes)
       .query<FinishedRow>(recordedSql(this.keys, count), parametersFor(count, columns));
   }
-}
-
-/** For one key, and for many at once. */
-interface ReservingStatements {
-  one: PreparedStatement;
-  many: BatchStatement;
-}
-
-function reservingStatements(
-  keys: string,
-  distributed: boolean,
-  mayBeLost: boolean,
-): ReservingStatements {
-  return {
-    one: new PreparedStatement(reserveSql(keys, 'one', { distributed, mayBeLost })),
-    many: new BatchStatement([RESERVATIONS], (shared) =>
-      reserveSql(keys, 'many', { shared, mayBeLost }),
-    ),
-  };
-}
-
-/** For one outcome, for many, and for many together with reservations. */
-interface FinishingStatements {
-  one: PreparedStatement;
-  many: BatchStatement;
-  withReservations: BatchStatement;
-}
-
-/** @param phases with the outcomes of last phases */
-function finishingStatements(keys: string, phases?: string): FinishingStatements {
-  const columns = phases ? OUTCOMES_AND_PHASES : OUTCOMES;
-  return {
-    one: new PreparedStatement(finishSql(keys, 'one', { phases })),
-    many: new BatchStatement([columns], (shared) => finishSql(keys, 'many', { shared, phases })),
-    withReservations: new BatchStatement([RESERVATIONS, columns], (wanted, shared) =>
-      reserveAndFinishSql(keys, wanted, shared, phases),
-    ),
-  };
 }
 
 interface ReservedRow {

@@ -1,7 +1,8 @@
 import type { NewKeyLimits, Permit } from '../limits/new-key-limits.js';
 import { senderOf, type StatementSender } from '../postgres/statement-sender.js';
 import type { KeyBatches, Reserved } from './key-batches.js';
-import type { KeyStore, Reservation, ReserveResult } from './key-store.js';
+import type { KeyStore } from './key-store.js';
+import type { Reservation, ReserveResult } from './reservation.js';
 import { storeUnavailable } from './refusal.js';
 import type { LimitedKey, Reserver } from './reserver.js';
 

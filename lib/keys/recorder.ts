@@ -9,7 +9,7 @@ import { leaseLost, outcomeOpen, outcomeUnknown, storeUnavailable } from './refu
 import type { ErrorCode } from '../schema/error-code.js';
 import type { Attempt } from './attempt.js';
 import type { KeyBatches } from './key-batches.js';
-import type { KeyOutcome, RecordedOutcome } from './key-store.js';
+import type { KeyOutcome, RecordedOutcome } from './key-outcome.js';
 import type { PhaseOnItsWay } from './last-phase.js';
 import { NO_ANSWER, storedAnswer } from './stored-answer.js';
 import type { KeyTransitions } from './key-transitions.js';

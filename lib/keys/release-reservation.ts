@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { errorLine } from '../telemetry/error-line.js';
-import type { Reservation } from './key-store.js';
+import type { Reservation } from './reservation.js';
 import type { KeyTransitions } from './key-transitions.js';
 import { persist } from '../postgres/retries.js';
 

@@ -3,7 +3,7 @@ import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import { nameOf, type KeyName } from '../schema/key-name.js';
 import { decide, isDecision, type Decision } from './decision.js';
-import type { FoundKey } from './key-store.js';
+import type { FoundKey } from './found-key.js';
 
 /** Answers a burst of retries of a finished key without reading the key each time. */
 export abstract class ReplayCache {

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { faultPoint, mortal } from '../faults/fault-points.js';
 import type { ColumnCipher, ColumnCiphers } from '../encryption/column-cipher.js';
 import type { UnreadableRecordError } from '../encryption/unreadable-record.error.js';
@@ -7,58 +5,27 @@ import { publish } from '../telemetry/publish.js';
 import type { ResolvedPolicy } from '../policy/resolve-policy.js';
 import type { PhaseRecord } from '../schema/phase-record.js';
 import type { RecordedPhases } from './recorded-phases.js';
-import { keyTime } from '../request/key-time.js';
 import type { Client } from '../response/client.js';
 import { storeUnavailable } from './refusal.js';
+import { Asker } from './asker.js';
 import { Attempt, type AttemptRow } from './attempt.js';
-import type { WaitingPlaces } from '../limits/waiting-places.js';
+import type { BusyKeys } from './busy-keys.js';
 import { isConnectionLoss } from '../postgres/database-errors.js';
 import type { StoreBreaker } from '../postgres/store-breaker.js';
 import { StoreUnavailableError } from '../postgres/store-unavailable.error.js';
 import { decide, isDecision, whyNotResumable, type Decision } from './decision.js';
 import type { ReplayCache } from './replay-cache.js';
-import type { FoundKey, Reservation } from './key-store.js';
+import type { FoundKey } from './found-key.js';
+import { RequestReservation } from './reservation.js';
 import type { KeyTransitions } from './key-transitions.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { persist } from '../postgres/retries.js';
 import type { KeyedRequest } from '../request/request-reader.js';
 import type { Reserver } from './reserver.js';
-import type { WaitingRequests } from './waiting-requests.js';
 import { releaseReservation } from './release-reservation.js';
-import { ofKey } from '../telemetry/key-labels.js';
-import type { Observation } from '../telemetry/observation.js';
 
 /** Far more rounds than any real race takes; only a broken store reaches this. */
 const MOST_ROUNDS = 1_000;
-
-/** How long a transaction that is about to commit takes. */
-const COMMIT_PAUSE = 20;
-
-/** The pause between two reads of a row that stays locked. */
-const LOCKED_PAUSE = 100;
-
-/** A request that asks for its key. A class for the same reason as its reservation. */
-class Asker {
-  /** By performance.now(). */
-  readonly waitUntil: number;
-  /** Statements without a reply, which may have reserved the key, or may still do so. */
-  readonly unsure: Promise<unknown>[] = [];
-  /** How often the key's row was locked when it was to be changed. */
-  timesLocked = 0;
-  /** The data key of the scope was read again. */
-  renewed = false;
-  /** Gives back its place among those that wait; null if there was none for it. */
-  leavePlace: (() => void) | null | undefined;
-
-  constructor(
-    readonly reservation: Reservation,
-    readonly policy: ResolvedPolicy,
-    /** Undefined if it is not known whether the client is still there. */
-    readonly client: Client | undefined,
-  ) {
-    this.waitUntil = performance.now() + policy.waitFor;
-  }
-}
 
 /** Decides what a request with a key gets, and reserves the key if it is to run. */
 export class Reservations {
@@ -70,9 +37,8 @@ export class Reservations {
     private readonly replays: ReplayCache,
     private readonly phases: RecordedPhases,
     private readonly leases: LeaseKeeper,
-    private readonly waitingRequests: WaitingRequests,
+    private readonly busy: BusyKeys,
     private readonly ciphers: ColumnCiphers,
-    private readonly places: WaitingPlaces,
     private readonly breaker: StoreBreaker,
     private readonly storeTimeout: number,
     /** There is an operation for the workers. */
@@ -82,7 +48,7 @@ export class Reservations {
   /** For shutdown: new and waiting requests are for another process. */
   close(): void {
     this.closed = true;
-    this.waitingRequests.wakeAll();
+    this.busy.close();
   }
 
   /** Repeats until there is a decision. With `run`, this request owns the key. */
@@ -147,7 +113,7 @@ export class Reservations {
       case 'resume':
         return this.resume(key, asker);
       case 'running':
-        return this.running(key, asker);
+        return this.busy.running(key, asker);
       case 'pending':
         return { kind: 'accepted', id: key.id, runningFor: decided.runningFor };
       case 'unreadable':
@@ -192,7 +158,7 @@ export class Reservations {
     const why = whyNotResumable(key, phases, policy);
     if (why !== undefined) {
       const declared = await this.transitions.declareUnknown(key, why, reservation.observed.route);
-      return declared === 'locked' ? this.locked(key, asker) : undefined;
+      return declared === 'locked' ? this.busy.locked(key, asker) : undefined;
     }
     if (policy.run === 'background' && key.operation !== null && key.status === 'in_progress') {
       return this.leaveToWorkers(key, asker);
@@ -200,7 +166,7 @@ export class Reservations {
     this.assertOpen();
     const { owner, lease } = reservation;
     const taken = await this.take(asker, () => this.transitions.takeOver(key, owner, lease));
-    if (taken === 'locked') return this.locked(key, asker);
+    if (taken === 'locked') return this.busy.locked(key, asker);
     if (taken === 'changed' && key.traceparent) reservation.observed.span?.link(key.traceparent);
     if (taken !== 'changed') return undefined;
     const died = key.status === 'in_progress';
@@ -211,49 +177,7 @@ export class Reservations {
   private async leaveToWorkers(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
     const released = await this.transitions.release(key);
     if (released === 'changed') this.wakeWorkers();
-    return released === 'locked' ? this.locked(key, asker) : undefined;
-  }
-
-  /**
-   * The key's row is locked right now: read it once more, and then treat it as
-   * running. A waiting duplicate keeps reading, because no attempt will wake it.
-   */
-  private async locked(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
-    asker.timesLocked += 1;
-    const first = asker.timesLocked === 1;
-    if (!first && !((await this.hasPlace(asker)) && this.mayWait(asker)))
-      return inProgress(key, asker.policy);
-    await pause(first ? COMMIT_PAUSE : LOCKED_PAUSE);
-    return undefined;
-  }
-
-  private async running(key: FoundKey, asker: Asker): Promise<Decision | undefined> {
-    if ((await this.hasPlace(asker)) && this.mayWait(asker)) {
-      const { client, waitUntil } = asker;
-      await this.waitingRequests.wait(key, waitUntil - performance.now(), client);
-      // The client has left. Its request must not run the key, which may be free now.
-      if (!client?.gone) return undefined;
-    }
-    return inProgress(key, asker.policy);
-  }
-
-  private mayWait({ policy, client, waitUntil }: Asker): boolean {
-    const waits = policy.onInProgress === 'wait' && policy.run === 'request';
-    return waits && performance.now() < waitUntil && !this.closed && !client?.gone;
-  }
-
-  /** Over the limit of its scope, a duplicate does not wait. */
-  private async hasPlace(asker: Asker): Promise<boolean> {
-    if (asker.leavePlace === undefined && this.mayWait(asker)) {
-      const { reservation } = asker;
-      const { ofClient, scope, observed } = reservation;
-      asker.leavePlace = (await this.places.take(scope, ofClient)) ?? null;
-      if (!asker.leavePlace) {
-        const { route } = observed;
-        publish('limited', () => ({ ...ofKey(reservation), route, limit: 'waiting' }));
-      }
-    }
-    return asker.leavePlace !== null;
+    return released === 'locked' ? this.busy.locked(key, asker) : undefined;
   }
 
   private assertOpen(): void {
@@ -275,56 +199,6 @@ export class Reservations {
       },
     });
   }
-}
-
-/** A class, because it lives as long as its request: see "Garbage collection" in bench/README.md. */
-class RequestReservation implements Reservation {
-  readonly scope: string;
-  readonly endpoint: string;
-  readonly key: string;
-  readonly fingerprint: Buffer;
-  readonly owner = randomUUID();
-  readonly lease: number;
-  readonly retention: number | null;
-  readonly onAbandoned: Reservation['onAbandoned'];
-  readonly onExpired: Reservation['onExpired'];
-  readonly mayBeLost: boolean;
-  readonly madeAt: number | undefined;
-  readonly asked: Reservation['asked'];
-  readonly observed: Observation;
-  readonly ofClient: boolean | undefined;
-
-  constructor(
-    request: KeyedRequest,
-    policy: ResolvedPolicy,
-    public cipher: ColumnCipher,
-  ) {
-    this.scope = request.scope;
-    this.endpoint = request.endpoint;
-    this.key = request.key;
-    this.fingerprint = request.fingerprint;
-    this.lease = policy.lease;
-    this.retention = policy.retention;
-    this.onAbandoned = policy.onAbandoned;
-    this.onExpired = policy.onExpired;
-    this.mayBeLost = policy.phased && !givesAddress(policy);
-    this.madeAt = policy.staleKeys === 'reject' ? keyTime(request.key) : undefined;
-    this.asked = request.summarise();
-    this.observed = request.observed;
-    this.ofClient = request.ofClient;
-  }
-}
-
-function inProgress({ id, runningFor }: FoundKey, policy: ResolvedPolicy): Decision {
-  return { kind: givesAddress(policy) ? 'accepted' : 'inProgress', id, runningFor };
-}
-
-/**
- * A request for a running key is accepted, and its client may get an address with the id. After a
- * crash that has lost the key, another one could have this id.
- */
-function givesAddress(policy: ResolvedPolicy): boolean {
-  return policy.onInProgress === 'accept' || policy.run === 'background';
 }
 
 const NO_PHASES: readonly PhaseRecord[] = [];

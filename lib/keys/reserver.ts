@@ -1,6 +1,6 @@
 import type { LimitName } from '../limits/limits.options.js';
 import type { Reserved } from './key-batches.js';
-import type { Reservation } from './key-store.js';
+import type { Reservation } from './reservation.js';
 
 /** The key is new, and its scope may have no other now. There is no row of it. */
 export interface LimitedKey {

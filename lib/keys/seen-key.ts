@@ -1,6 +1,6 @@
 import { exactTime } from '../postgres/times.js';
 import type { KeyName } from '../schema/key-name.js';
-import type { FoundKey } from './key-store.js';
+import type { FoundKey } from './found-key.js';
 
 /**
  * Identifies a state of a key: a statement that names it changes nothing if the

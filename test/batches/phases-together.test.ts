@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Attempt } from '../../lib/keys/attempt.js';
-import type { Reservation } from '../../lib/keys/key-store.js';
+import type { Reservation } from '../../lib/keys/reservation.js';
 import { PhaseBatches } from '../../lib/phases/phase-batches.js';
 import { PhaseStore, type Intent, type EndedPhase } from '../../lib/phases/phase-store.js';
 import { reservationOf } from '../support/key-store.js';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { KeyBatches } from '../../lib/keys/key-batches.js';
-import type { KeyOutcome } from '../../lib/keys/key-store.js';
+import type { KeyOutcome } from '../../lib/keys/key-outcome.js';
 import { outcomeOf as finished, reservationOf } from '../support/key-store.js';
 import { useKeyStore } from '../support/use-key-store.js';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { KeyOutcome, Reservation } from '../../lib/keys/key-store.js';
+import type { KeyOutcome } from '../../lib/keys/key-outcome.js';
+import type { Reservation } from '../../lib/keys/reservation.js';
 import { outcomeOf, reservationOf } from '../support/key-store.js';
 import { useKeyStore } from '../support/use-key-store.js';
 

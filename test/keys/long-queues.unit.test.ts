@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { StoreUnavailableError } from '../../lib/postgres/store-unavailable.error.js';
 import { KeyBatches } from '../../lib/keys/key-batches.js';
-import type { KeyStore, ReserveResult } from '../../lib/keys/key-store.js';
+import type { KeyStore } from '../../lib/keys/key-store.js';
+import type { ReserveResult } from '../../lib/keys/reservation.js';
 import { barrier } from '../support/barrier.js';
 import { reservationOf } from '../support/key-store.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { MemoryReplayCache, NoReplayCache } from '../../lib/keys/replay-cache.js';
-import type { FoundKey } from '../../lib/keys/key-store.js';
+import type { FoundKey } from '../../lib/keys/found-key.js';
 import type { ResolvedPolicy } from '../../lib/policy/resolve-policy.js';
 import type { KeyedRequest } from '../../lib/request/request-reader.js';
 import { Observation } from '../../lib/telemetry/observation.js';

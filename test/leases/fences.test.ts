@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Failed } from '../../lib/postgres/batcher.js';
-import type { KeyOutcome, FoundKey, Reservation } from '../../lib/keys/key-store.js';
+import type { KeyOutcome } from '../../lib/keys/key-outcome.js';
+import type { FoundKey } from '../../lib/keys/found-key.js';
+import type { Reservation } from '../../lib/keys/reservation.js';
 import { reservationOf, type OpenKeyStore } from '../support/key-store.js';
 import { writtenRow } from '../support/written-row.js';
 import { useKeyStore } from '../support/use-key-store.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { decide } from '../../lib/keys/decision.js';
-import type { FoundKey } from '../../lib/keys/key-store.js';
+import type { FoundKey } from '../../lib/keys/found-key.js';
 import { KEY_STATUSES, type KeyStatus } from '../../lib/schema/key-status.js';
 
 const MINE = Buffer.alloc(32, 'mine');

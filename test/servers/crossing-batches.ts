@@ -3,7 +3,8 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { Module } from '@nestjs/common';
-import type { KeyOutcome, Reservation } from '../../lib/keys/key-store.js';
+import type { KeyOutcome } from '../../lib/keys/key-outcome.js';
+import type { Reservation } from '../../lib/keys/reservation.js';
 import { serve } from '../support/child-server.js';
 import { openKeyStore, reservationOf } from '../support/key-store.js';
 

@@ -4,12 +4,9 @@ import { PLAIN } from '../../lib/encryption/plain-cipher.js';
 import { Database } from '../../lib/postgres/database.js';
 import type { Lane } from '../../lib/postgres/lane.js';
 import { DistributedKeyStore } from '../../lib/keys/distributed-key-store.js';
-import {
-  KeyStore,
-  type KeyOutcome,
-  type Reservation,
-  type ReserveResult,
-} from '../../lib/keys/key-store.js';
+import { KeyStore } from '../../lib/keys/key-store.js';
+import type { KeyOutcome } from '../../lib/keys/key-outcome.js';
+import type { Reservation, ReserveResult } from '../../lib/keys/reservation.js';
 import { KeyTransitions } from '../../lib/keys/key-transitions.js';
 import { LeaseStore } from '../../lib/keys/lease-store.js';
 import { DistributedPhaseStore } from '../../lib/phases/distributed-phase-store.js';

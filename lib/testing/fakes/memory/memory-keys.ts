@@ -1,10 +1,6 @@
-import type {
-  KeyOutcome,
-  KeyStore,
-  RecordedOutcome,
-  Reservation,
-  ReserveResult,
-} from '../../../keys/key-store.js';
+import type { KeyOutcome, RecordedOutcome } from '../../../keys/key-outcome.js';
+import type { KeyStore } from '../../../keys/key-store.js';
+import type { Reservation, ReserveResult } from '../../../keys/reservation.js';
 import { foundIn, type MemoryStore } from './memory-store.js';
 
 /** How far a client's clock may be behind, as in the database. */

@@ -1,4 +1,5 @@
-import type { FoundKey, Reservation } from '../../../keys/key-store.js';
+import type { FoundKey } from '../../../keys/found-key.js';
+import type { Reservation } from '../../../keys/reservation.js';
 import type { ErrorCode } from '../../../schema/error-code.js';
 import { nameOf, type KeyName } from '../../../schema/key-name.js';
 import type { KeyStatus } from '../../../schema/key-status.js';

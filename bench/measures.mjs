@@ -117,6 +117,12 @@ const phases = [
     path: '/steps/local',
   },
   {
+    id: 'statements.typeorm',
+    label: "the library's statements through TypeORM, transactions that nobody looks at",
+    contender: 'statements',
+    path: '/steps/local/typeorm',
+  },
+  {
     id: 'transactions',
     label: 'transactions of TypeORM with the same work alone',
     contender: 'transactions',

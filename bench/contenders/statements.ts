@@ -65,12 +65,11 @@ const record = new BatchStatement([ENTRIES_AFTER], (shared) =>
 
 const traffic = countTraffic();
 await prepareWork();
-const tables = await new DataSource({
+const typeOrm = await new DataSource({
   ...dataSource,
   migrations: idempotencyMigrations,
 }).initialize();
-await tables.runMigrations();
-await tables.destroy();
+await typeOrm.runMigrations();
 const pool = new pg.Pool({ connectionString: process.env.BENCH_DATABASE_URL!, max: POOL_SIZE });
 
 /** A class, as what lives as long as a request is in the library. */
@@ -167,19 +166,46 @@ async function writeSteps(entries: Entry[]): Promise<void> {
 const endLocal = `PREPARE local_end AS ${localEndSql(KEYS, PHASES)}`;
 const prepared = new WeakSet<object>();
 
+/** What a local step needs of a connection. */
+interface Querying {
+  query(text: string): Promise<unknown>;
+}
+
 /** A transaction in two trips, as the library has them: BEGIN leaves with the work, and COMMIT with the end of the phase. */
-async function inTransaction(row: Row, step: string, position: number, amount: number) {
-  const client = await pool.connect();
-  if (!prepared.has(client)) await client.query(endLocal);
-  prepared.add(client);
-  const name = client.escapeLiteral(step);
-  await client.query(
+async function inTwoTrips(
+  connection: Querying,
+  { row, step, position, amount }: { row: Row; step: string; position: number; amount: number },
+): Promise<void> {
+  const name = pg.escapeLiteral(step);
+  await connection.query(
     `BEGIN; INSERT INTO bench_work (step, amount) VALUES (${name}, ${Number(amount)})`,
   );
-  await client.query(
+  await connection.query(
     `EXECUTE local_end ('', ${row.id}, '${row.owner}', ${LEASE}, ${name}, ${position}, 1, '{"done":${JSON.stringify(step)}}'); COMMIT`,
   );
+}
+
+async function prepareEnd(client: Querying): Promise<void> {
+  if (prepared.has(client)) return;
+  prepared.add(client);
+  await client.query(endLocal);
+}
+
+type LocalStep = Parameters<typeof inTwoTrips>[1];
+
+async function inTransaction(step: LocalStep): Promise<void> {
+  const client = await pool.connect();
+  await prepareEnd(client);
+  await inTwoTrips(client, step);
   client.release();
+}
+
+/** The same through TypeORM, whose `tx` the work of a phase gets; without what TypeORM does for BEGIN and COMMIT. */
+async function inTypeOrm(step: LocalStep): Promise<void> {
+  const runner = typeOrm.createQueryRunner();
+  await prepareEnd((await runner.connect()) as Querying);
+  await inTwoTrips(runner, step);
+  await runner.release();
 }
 
 const steps = new SharedTrips(writeSteps);
@@ -237,12 +263,21 @@ class PaymentsController {
 
   @Post('steps/local')
   async inTransactions(@Body() payment: Payment) {
-    const row = running.getStore()!;
-    for (const [index, step] of STEPS.entries()) {
-      await inTransaction(row, step, index + 1, payment.amount);
-    }
-    return accept(payment);
+    return inLocalSteps(payment, inTransaction);
   }
+
+  @Post('steps/local/typeorm')
+  async inTypeOrm(@Body() payment: Payment) {
+    return inLocalSteps(payment, inTypeOrm);
+  }
+}
+
+async function inLocalSteps(payment: Payment, make: (step: LocalStep) => Promise<void>) {
+  const row = running.getStore()!;
+  for (const [index, step] of STEPS.entries()) {
+    await make({ row, step, position: index + 1, amount: payment.amount });
+  }
+  return accept(payment);
 }
 
 @Module({ controllers: [PaymentsController] })

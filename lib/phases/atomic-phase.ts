@@ -8,7 +8,6 @@ import { ForeignRun, type ForeignRunTools } from './foreign-run.js';
 import { fromJson, toJson, type Jsonified } from '../schema/json.js';
 import { PhaseUsageError } from '../policy/phase-errors.js';
 import { insideOpenTransaction, outsideAnyHandler } from './phase-refusals.js';
-import type { PhaseJournal } from './phase-journal.js';
 import type { PhasePlace } from './phase-transactions.js';
 import type { TransactionWatch } from './transaction-watch.js';
 
@@ -80,7 +79,7 @@ export class AtomicPhase {
     const keyValidFor = validity(recoveryPoint, phase.keyValidFor);
     const result = await journal.run(recoveryPoint, 'foreign', (position, earlier) => {
       const place = { journal, attempt, name: recoveryPoint, kind: 'foreign', position } as const;
-      const run = new ForeignRun(this.tools, journal, place, phase, request, keyValidFor, earlier);
+      const run = new ForeignRun(this.tools, place, phase, request, keyValidFor, earlier);
       return requestContext.runUnguarded(context, () => mortal(() => run.run()));
     });
     return result as Jsonified<T>;
@@ -112,7 +111,7 @@ export class AtomicPhase {
   }
 
   private async commit(
-    place: PhasePlace & { journal: PhaseJournal },
+    place: PhasePlace,
     work: (tx: EntityManager) => Promise<unknown>,
   ): Promise<string | undefined> {
     const { attempt, journal, name } = place;

@@ -18,6 +18,7 @@ import type { PhaseKind } from '../schema/phase-record.js';
 import { runningPhase, type RunningPhase } from './running-phase.js';
 import type { OutcomeOnItsWay } from './outcome-on-its-way.js';
 import type { PhaseBatches } from './phase-batches.js';
+import type { PhaseJournal } from './phase-journal.js';
 import type { EndedPhase, PhaseStore } from './phase-store.js';
 import { throwWithoutValues, withoutValues } from './without-values.js';
 
@@ -33,7 +34,7 @@ const MOST_LOST_RUNS = 3;
 
 /** The phase that a transaction belongs to. */
 export interface PhasePlace {
-  journal: object;
+  journal: PhaseJournal;
   attempt: Attempt | undefined;
   name: string;
   kind: PhaseKind;

@@ -1,11 +1,13 @@
 import { Logger } from '@nestjs/common';
-import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { isUnprepared } from './database-errors.js';
 import { sendStatement, type DriverStatement, type QueriedRows } from './driver-statement.js';
 import type { PreparedStatement } from './prepared-statement.js';
 
-/** Sends statements on a connection, prepared if they may stay there. */
+/**
+ * Sends statements on a connection, prepared if they may stay there. A client is a `ClientBase` of pg,
+ * whose types are not named here, because not everybody has them.
+ */
 export class PreparingSender {
   constructor(
     private readonly dataSource: DataSource,
@@ -18,7 +20,7 @@ export class PreparingSender {
    * @param inTransaction its transaction fails with it, and is repeated by the caller
    */
   async send<Row>(
-    client: ClientBase,
+    client: object,
     runner: QueryRunner | undefined,
     statement: string | PreparedStatement,
     values: unknown[],
@@ -51,7 +53,7 @@ export class PreparingSender {
     const name = this.prepares ? statement.nextName() : undefined;
     try {
       const query = { name, text: statement.text, values };
-      return await this.execute(client as ClientBase, runner, query, send);
+      return await this.execute(client, runner, query, send);
     } catch (error) {
       if (isUnprepared(error)) this.stopPreparing(error);
       throw error;
@@ -63,7 +65,7 @@ export class PreparingSender {
    * reported to TypeORM's logger.
    */
   async execute<Result = QueriedRows>(
-    client: ClientBase,
+    client: object,
     runner: QueryRunner | undefined,
     statement: DriverStatement,
     send: Send<Result> = sendStatement as Send<Result>,

@@ -77,8 +77,9 @@ forEachPlatform('Reservations in a crash of the server', (platform) => {
       const crash = server.crash();
       up = crash.up;
       await crash.down;
-      // They have been told to end at once, too.
-      all('SIGCONT');
+      // They end where they stand. If they went on, they might write before the server tells them to
+      // end: it tells the youngest connection first, and its own processes last.
+      all('SIGKILL');
     });
     all('SIGSTOP');
     const answer = await post(path, key).finally(stopObserving);

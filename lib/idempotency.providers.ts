@@ -167,8 +167,14 @@ export const providers: Provider[] = [
     useFactory: (
       keys: KeyStore,
       { storeTimeout, batching }: IdempotencySettings,
-      { distributed }: Database,
-    ) => new KeyBatches(keys, storeTimeout, batching && !distributed),
+      database: Database,
+    ) =>
+      new KeyBatches(
+        keys,
+        storeTimeout,
+        batching && !database.distributed,
+        () => database.isExhausted,
+      ),
     inject: [KeyStore, IdempotencySettings, Database],
   },
   {
@@ -260,7 +266,12 @@ export const providers: Provider[] = [
       { storeTimeout, batching }: IdempotencySettings,
       watch: TransactionWatch,
     ) => {
-      const batches = new PhaseBatches(store, storeTimeout, batching && !database.distributed);
+      const batches = new PhaseBatches(
+        store,
+        storeTimeout,
+        batching && !database.distributed,
+        () => database.isExhausted,
+      );
       const work = new Transactions(dataSource, database);
       const transactions = new PhaseTransactions(work, store, batches);
       return new AtomicPhase({ batches, transactions, reconcilers }, watch);

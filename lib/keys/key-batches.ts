@@ -41,13 +41,20 @@ export class KeyBatches implements Reserver {
   /**
    * @param wait how long a request waits for its statement to be sent, in milliseconds
    * @param batching false: each request sends its own statements
+   * @param exhausted whether all connections are in use
    */
   constructor(
     private readonly keys: KeyStore,
     wait: number,
     batching = true,
+    exhausted?: () => boolean,
   ) {
-    this.calls = senderOf(batching, (batch) => this.send(batch), { name: 'keys', wait, weigh });
+    this.calls = senderOf(batching, (batch) => this.send(batch), {
+      name: 'keys',
+      wait,
+      weigh,
+      exhausted,
+    });
   }
 
   reserve(reservation: Reservation): Promise<Reserved> {

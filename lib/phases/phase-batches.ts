@@ -17,14 +17,16 @@ export class PhaseBatches {
   /**
    * @param wait how long an entry waits for its statement to be sent, in milliseconds
    * @param batching false: each phase sends its own statements
+   * @param exhausted whether all connections are in use
    */
   constructor(
     private readonly phases: PhaseStore,
     wait: number,
     readonly batching = true,
+    exhausted?: () => boolean,
   ) {
     const send = (entries: PhaseEntry[]) => this.send(entries);
-    this.entries = senderOf(batching, send, { name: 'phases', wait, weigh });
+    this.entries = senderOf(batching, send, { name: 'phases', wait, weigh, exhausted });
   }
 
   /** Undefined: the lease is lost. */

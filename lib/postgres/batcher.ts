@@ -26,6 +26,8 @@ export interface BatcherOptions<In> {
    * next one with others, in milliseconds. @default 3
    */
   gather?: number;
+  /** Whether all connections are in use, so that a further statement would wait for one. @default never */
+  exhausted?: (() => boolean) | undefined;
 }
 
 /** About what one statement can hold before it becomes noticeably slower. */
@@ -74,8 +76,8 @@ class PendingCall<In, Out> {
 /**
  * Sends concurrent calls as one multi-row statement: calls of the same turn of
  * the event loop, and calls that come while statements are running. A call waits
- * for a running statement only if that one has many items, for a short time, and
- * not once as many calls wait, or a full statement. So an idle process adds no waiting, and a busy
+ * for a running statement only if that one has many items or no connection is free, for a short time,
+ * and not once many calls wait, or a full statement. So an idle process adds no waiting, and a busy
  * one sends fewer and larger statements.
  */
 export class Batcher<In, Out> {
@@ -159,10 +161,11 @@ export class Batcher<In, Out> {
     if (waiting.length === 0 || running - late >= CONCURRENCY || running >= MOST_CONCURRENT) {
       return false;
     }
+    if (this.recent === 0 || this.waitingWeight >= this.bytes) return true;
+    if (waiting.length < FEW && this.options.exhausted?.()) return false;
     // As many as are on their way: while one half of the requests waits for the database, the other
     // half is at work here.
-    const isHalf = waiting.length >= this.recent;
-    return this.recent < FEW || isHalf || this.waitingWeight >= this.bytes;
+    return this.recent < FEW || waiting.length >= this.recent;
   }
 
   /** As many items as one statement may hold, in the order of the calls. */

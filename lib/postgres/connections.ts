@@ -34,9 +34,14 @@ export class Connections {
     await this.reserved.close();
   }
 
+  /** All connections of the pool are in use. */
+  get areExhausted(): boolean {
+    return this.poolWatch.isExhausted;
+  }
+
   connect(lane: Lane): Promise<Connection> {
     if (lane === 'reserved') return this.reserved.connect();
-    if (lane === 'urgent' && this.poolWatch.isExhausted) return this.connectUrgently();
+    if (lane === 'urgent' && this.areExhausted) return this.connectUrgently();
     return this.connectToPool();
   }
 

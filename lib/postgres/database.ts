@@ -95,6 +95,11 @@ export class Database {
     return this.separated;
   }
 
+  /** All connections of the pool are in use. */
+  get isExhausted(): boolean {
+    return this.connections.areExhausted;
+  }
+
   /**
    * Statements for these scopes; none of them for a table without scopes. Without
    * row-level security all statements are the same.

@@ -118,6 +118,39 @@ describe('The batcher', () => {
     expect(statements.map(({ items }) => items)).toEqual([many, heavy]);
   });
 
+  it('waits for a statement of few items as well while no connection is free', async () => {
+    let exhausted = true;
+    const overrides = { size: 20, gather: 60_000, exhausted: () => exhausted };
+    const { batcher, statements, sent } = slowStore(overrides);
+    const answers = [batcher.call('a')];
+    await sent.arrived(1);
+    answers.push(batcher.call('b'));
+    await setImmediate();
+    answers.push(batcher.call('c'));
+    await setImmediate();
+    expect(statements).toHaveLength(1);
+    statements[0]!.answer();
+    await sent.arrived(2);
+    exhausted = false;
+    answers.push(batcher.call('d'));
+    await sent.arrived(3);
+    for (const { answer } of statements) answer();
+    await Promise.all(answers);
+    expect(statements.map(({ items }) => items)).toEqual([['a'], ['b', 'c'], ['d']]);
+  });
+
+  it('does not wait for a connection with many items', async () => {
+    const overrides = { size: 20, gather: 60_000, exhausted: () => true };
+    const { batcher, statements, sent } = slowStore(overrides);
+    const answers = [batcher.call('x')];
+    await sent.arrived(1);
+    answers.push(...many.map((item) => batcher.call(item)));
+    await sent.arrived(2);
+    for (const { answer } of statements) answer();
+    await Promise.all(answers);
+    expect(statements.map(({ items }) => items)).toEqual([['x'], many]);
+  });
+
   it('sends a large item unbatched, so that small ones do not wait for it', async () => {
     const { batcher, statements, sent } = slowStore();
     const large = 'x'.repeat(200);

@@ -110,23 +110,25 @@ export class AtomicPhase {
     };
   }
 
-  private async commit(
+  private commit(
     place: PhasePlace,
     work: (tx: EntityManager) => Promise<unknown>,
   ): Promise<string | undefined> {
     const { attempt, journal, name } = place;
-    try {
-      const result = await this.tools.transactions.commit(place, work);
-      if (attempt) attempt.recoveryPoint = name;
-      return result;
-    } catch (error) {
-      if (error instanceof StoreUnavailableError) {
-        // It is not known whether it was committed. A resume finds out, so there must be one.
-        journal.stopAt(name, 'not_recorded');
-        if (attempt) attempt.doubt = { phase: name, repeatable: true };
-      }
-      throw error;
-    }
+    return this.tools.transactions.commit(place, work).then(
+      (result) => {
+        if (attempt) attempt.recoveryPoint = name;
+        return result;
+      },
+      (error: unknown) => {
+        if (error instanceof StoreUnavailableError) {
+          // It is not known whether it was committed. A resume finds out, so there must be one.
+          journal.stopAt(name, 'not_recorded');
+          if (attempt) attempt.doubt = { phase: name, repeatable: true };
+        }
+        throw error;
+      },
+    );
   }
 
   private context(recoveryPoint: string): RequestContext {

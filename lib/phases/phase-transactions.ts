@@ -72,27 +72,33 @@ export class PhaseTransactions {
     const begun = () => {
       run.begun = true;
     };
-    const once = async () => {
+    const once = () => {
       let result: string | undefined;
       const inTransaction = async (tx: EntityManager, client: object) => {
         run.watch.begin(client);
         try {
-          result = phaseResult(name, await perform(place, work, tx));
-          if (!attempt) return undefined;
-          const before = faultPoint('before_commit', attempt, place);
-          if (before) await before;
-          const state = 'finished';
-          return this.store.lastStatement({ attempt, name, position, kind, state, result });
+          result = phaseResult(name, await runningPhase.run(phaseIn(tx, place), () => work(tx)));
+        } catch (error) {
+          throw ofWork(error, tx);
         } finally {
           run.watch.end();
         }
+        if (!attempt) return undefined;
+        const before = faultPoint('before_commit', attempt, place);
+        if (before) await before;
+        const state = 'finished';
+        return this.store.lastStatement({ attempt, name, position, kind, state, result });
       };
-      const committed = await this.transactions.run(inTransaction, begun);
-      // The work wrote nothing, so its result can travel with those of other requests.
-      if (!committed && attempt) await this.endAlone(place, attempt, 'finished', result);
-      const after = attempt && faultPoint('after_commit', attempt, place);
-      if (after) await after;
-      return result;
+      return this.transactions.run(inTransaction, begun).then((committed) => {
+        if (!attempt) return result;
+        const ended = () => {
+          const after = faultPoint('after_commit', attempt, place);
+          return after ? after.then(() => result) : result;
+        };
+        if (committed) return ended();
+        // The work wrote nothing, so its result can travel with those of other requests.
+        return this.endAlone(place, attempt, 'finished', result).then(ended);
+      });
     };
     return this.again(place, once, run);
   }
@@ -234,26 +240,20 @@ class WorkError extends Error {
   }
 }
 
+/** The phase that the application's work is part of. */
+function phaseIn(tx: EntityManager, { journal, name, kind }: PhasePlace): RunningPhase {
+  return { journal, name, kind, queryRunner: tx.queryRunner!, requests: 0 };
+}
+
 /**
- * Runs the user's work in its transaction. A reset connection to another system
+ * The error of the application's work in its transaction. A reset connection to another system
  * looks just like a reset database connection, so the two are distinguished here:
  * by the error, or by the runner, which TypeORM releases when its connection
  * breaks between two statements.
  */
-async function perform(
-  place: PhasePlace,
-  work: (tx: EntityManager) => Promise<unknown>,
-  tx: EntityManager,
-): Promise<unknown> {
-  const queryRunner = tx.queryRunner!;
-  const { journal, name, kind } = place;
-  const phase: RunningPhase = { journal, name, kind, queryRunner, requests: 0 };
-  try {
-    return await runningPhase.run(phase, () => work(tx));
-  } catch (error) {
-    const retryable =
-      isSerializationConflict(error) ||
-      (isConnectionLoss(error) && (isOfDatabase(error) || queryRunner.isReleased));
-    throw retryable ? error : new WorkError(error);
-  }
+function ofWork(error: unknown, { queryRunner }: EntityManager): unknown {
+  const retryable =
+    isSerializationConflict(error) ||
+    (isConnectionLoss(error) && (isOfDatabase(error) || queryRunner!.isReleased));
+  return retryable ? error : new WorkError(error);
 }

@@ -27,6 +27,7 @@ export interface DriverQuery {
   callback: (error: Error | null, result?: unknown) => void;
   submit(connection: Connection): Error | null;
   handleCommandComplete(message: { text: string }, connection: Connection): void;
+  handleError(error: Error, connection: Connection): void;
   requiresPreparation(): boolean;
   /** Undefined: it is not prepared. */
   name: string | undefined;

@@ -32,9 +32,7 @@ export class PreparingSender {
     try {
       return (await this.execute(client, runner, { name, text, values })).rows as Row[];
     } catch (error) {
-      if (name === undefined || !isUnprepared(error)) throw error;
-      this.stopPreparing(error);
-      if (inTransaction) throw error;
+      if (name === undefined || !isUnprepared(error) || inTransaction) throw error;
       return (await this.execute(client, runner, { text, values })).rows as Row[];
     }
   }
@@ -43,42 +41,35 @@ export class PreparingSender {
    * A statement inside a transaction of the application, on pg's client of its runner. If it cannot be
    * prepared, the transaction has to be repeated; from then on it is sent without a name.
    */
-  async sendIn<Result = QueriedRows>(
+  sendIn(
     runner: QueryRunner,
     client: object,
     statement: PreparedStatement,
     values: unknown[],
-    send: Send<Result> = sendStatement as Send<Result>,
-  ): Promise<Result> {
+    send: Send = sendStatement,
+  ): Promise<unknown> {
     const name = this.prepares ? statement.nextName() : undefined;
-    try {
-      const query = { name, text: statement.text, values };
-      return await this.execute(client, runner, query, send);
-    } catch (error) {
-      if (isUnprepared(error)) this.stopPreparing(error);
-      throw error;
-    }
+    return this.execute(client, runner, { name, text: statement.text, values }, send);
   }
 
   /**
    * TypeORM cannot name a statement, so it is sent through the driver, and
    * reported to TypeORM's logger.
    */
-  async execute<Result = QueriedRows>(
+  execute<Result = QueriedRows>(
     client: object,
     runner: QueryRunner | undefined,
     statement: DriverStatement,
     send: Send<Result> = sendStatement as Send<Result>,
   ): Promise<Result> {
     const { logger } = this.dataSource;
-    const { text, values } = statement;
+    const { name, text, values } = statement;
     logger.logQuery(text, values, runner);
-    try {
-      return await send(client, statement);
-    } catch (error) {
+    return send(client, statement).catch((error: unknown) => {
       logger.logQueryError(error as Error, text, values, runner);
+      if (name !== undefined && isUnprepared(error)) this.stopPreparing(error);
       throw error;
-    }
+    });
   }
 
   private stopPreparing(reason: unknown): void {
@@ -91,4 +82,4 @@ export class PreparingSender {
 }
 
 /** Sends a statement through the driver. @param client a `ClientBase` of pg */
-type Send<Result> = (client: object, statement: DriverStatement) => Promise<Result>;
+type Send<Result = unknown> = (client: object, statement: DriverStatement) => Promise<Result>;

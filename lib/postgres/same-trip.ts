@@ -3,9 +3,9 @@
 // such as pg-cursor; where a client lacks it, statements are sent one by one.
 
 import {
-  sendQuery,
   type Connection,
   type Driver,
+  type DriverQuery,
   type DriverStatement,
   type QueryClass,
 } from './driver-statement.js';
@@ -132,12 +132,6 @@ function tripOf(connection: Connection): Trip {
   return trip;
 }
 
-/** The outcome of two statements. */
-export interface FollowedResult {
-  /** The server's word for the second one; undefined if it was not sent. */
-  followed: string | undefined;
-}
-
 /** The second of two statements failed. */
 export class FollowingFailed extends Error {
   constructor(override readonly cause: Error) {
@@ -145,20 +139,20 @@ export class FollowingFailed extends Error {
   }
 }
 
-/** Sends a statement, and then, if it succeeds, another one without results. */
-export async function sendFollowed(
+/** A statement with another one behind it. */
+export interface FollowedQuery extends DriverQuery {
+  /** The server's word for the second one; undefined if it was not sent. */
+  followed: string | undefined;
+}
+
+/** A statement and, if it succeeds, another one without results. */
+export function followedQuery(
   client: object,
   statement: DriverStatement,
   text: string,
-): Promise<FollowedResult> {
-  const FollowedQuery = followedQueryOf((client as Driver).constructor.Query!);
-  const query = new FollowedQuery(statement, text);
-  try {
-    await sendQuery(client, query);
-  } catch (error) {
-    throw query.ended ? new FollowingFailed(error as Error) : error;
-  }
-  return { followed: query.followed };
+): FollowedQuery {
+  const Followed = followedQueryOf((client as Driver).constructor.Query!);
+  return new Followed(statement, text);
 }
 
 type FollowedQueryClass = ReturnType<typeof makeFollowedQuery>;
@@ -173,7 +167,7 @@ function followedQueryOf(Query: QueryClass): FollowedQueryClass {
 }
 
 function makeFollowedQuery(Query: QueryClass) {
-  return class FollowedQuery extends Query {
+  return class extends Query implements FollowedQuery {
     /** The server has executed the first statement. */
     ended = false;
     followed: string | undefined;
@@ -206,6 +200,10 @@ function makeFollowedQuery(Query: QueryClass) {
       if (this.ended) this.followed = message.text;
       else super.handleCommandComplete(message, connection);
       this.ended = true;
+    }
+
+    override handleError(error: Error, connection: Connection): void {
+      super.handleError(this.ended ? new FollowingFailed(error) : error, connection);
     }
   };
 }

@@ -2,8 +2,14 @@ import type { ClientBase } from 'pg';
 import { QueryFailedError, type DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import type { Database } from './database.js';
 import type { PreparedStatement } from './prepared-statement.js';
-import type { DriverStatement } from './driver-statement.js';
-import { canShareTrips, FollowingFailed, Preceding, sendFollowed } from './same-trip.js';
+import { sendQuery, type DriverStatement } from './driver-statement.js';
+import {
+  canShareTrips,
+  followedQuery,
+  FollowingFailed,
+  Preceding,
+  type FollowedQuery,
+} from './same-trip.js';
 
 /** The statement that ends a transaction of the application. If it fails, nothing is committed. */
 export interface LastStatement {
@@ -49,10 +55,10 @@ export class Transactions {
       await runner.startTransaction();
       if (!frame) begun();
       const last = await work(runner.manager, client);
-      if (frame) return await frame.commit(last);
-      if (last) await this.send(runner, client, last);
+      if (frame) frame.endWith(last);
+      else if (last) await this.send(runner, client, last);
       await runner.commitTransaction();
-      return true;
+      return frame?.used ?? true;
     } catch (error) {
       // The error of the work says more than that of a rollback.
       await runner.rollbackTransaction().catch(() => undefined);
@@ -88,7 +94,8 @@ class Frame {
   private committing = false;
   /** The work has asked for a statement, which may not have been sent yet: nobody has to await it. */
   private asked = false;
-  private used = true;
+  /** There was something to commit. */
+  used = true;
 
   constructor(
     private readonly database: Database,
@@ -115,12 +122,10 @@ class Frame {
     this.runner.query = this.original;
   }
 
-  /** @returns false if there was nothing to commit */
-  async commit(last: LastStatement | undefined): Promise<boolean> {
+  /** The work is done. TypeORM's next COMMIT leaves with the last statement. */
+  endWith(last: LastStatement | undefined): void {
     this.last = last;
     this.committing = true;
-    await this.runner.commitTransaction();
-    return this.used;
   }
 
   /** What TypeORM gets for a statement of the frame; undefined if it has to be sent as it is. */
@@ -142,41 +147,54 @@ class Frame {
     return !this.asked && this.begin.withdraw();
   }
 
-  /** COMMIT is sent by itself if it was not sent before: a package that wraps the driver may drop it. */
-  private async end(
-    { scope, statement, parameters, failure }: LastStatement,
-    text: string,
-    send: () => Promise<unknown>,
-  ): Promise<unknown> {
-    let committed: boolean;
-    try {
-      if (this.database.separatesScopes) await this.database.enter(this.runner, [scope]);
-      const { followed } = await this.database.sender.sendIn(
-        this.runner,
-        this.client,
-        statement,
-        parameters,
-        sendWithCommit,
-      );
-      committed = followed !== undefined;
-    } catch (error) {
-      // As from TypeORM: a deferred constraint, for example, fails the COMMIT.
-      if (!(error instanceof FollowingFailed)) throw failure(error);
-      throw new QueryFailedError('COMMIT', undefined, error.cause);
-    }
-    return committed ? this.logged(text) : send();
+  private end(last: LastStatement, commit: string, send: () => Promise<unknown>): Promise<unknown> {
+    if (!this.database.separatesScopes) return this.sendLast(last, commit, send);
+    return this.database.enter(this.runner, [last.scope]).then(
+      () => this.sendLast(last, commit, send),
+      (error: unknown) => {
+        throw last.failure(error);
+      },
+    );
   }
 
+  /** COMMIT is sent by itself if it was not sent before: a package that wraps the driver may drop it. */
+  private sendLast(
+    { statement, parameters, failure }: LastStatement,
+    commit: string,
+    send: () => Promise<unknown>,
+  ): Promise<unknown> {
+    let query: FollowedQuery | undefined;
+    const sendBoth = (client: object, first: DriverStatement) => {
+      query = followedQuery(client, first, commit);
+      return sendQuery(client, query);
+    };
+    const { runner, client, database } = this;
+    return database.sender.sendIn(runner, client, statement, parameters, sendBoth).then(
+      () => {
+        if (query?.followed === undefined) return send();
+        this.log(commit);
+        return undefined;
+      },
+      (error: unknown) => {
+        // As from TypeORM: a deferred constraint, for example, fails the COMMIT.
+        if (!(error instanceof FollowingFailed)) throw failure(error);
+        throw new QueryFailedError(commit, undefined, error.cause);
+      },
+    );
+  }
+
+  /** For a statement that TypeORM need not send. */
   private logged(text: string): Promise<unknown> {
-    this.runner.manager.connection.logger.logQuery(text, undefined, this.runner);
+    this.log(text);
     return NO_ROWS;
+  }
+
+  private log(text: string): void {
+    this.runner.manager.connection.logger.logQuery(text, undefined, this.runner);
   }
 }
 
 /** TypeORM does not look at the result of a statement of the frame. */
 const NO_ROWS = Promise.resolve();
-
-const sendWithCommit = (client: object, statement: DriverStatement) =>
-  sendFollowed(client, statement, 'COMMIT');
 
 type Query = (text: string, ...rest: unknown[]) => Promise<unknown>;

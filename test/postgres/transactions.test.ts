@@ -146,6 +146,21 @@ describe('A transaction that ends with a statement of the library', () => {
     }, begun);
   });
 
+  it('treats an error on entering the scope as one of the last statement', async () => {
+    const store = new Database(dataSource, 5_000, undefined, true);
+    store.separateScopes();
+    const entering = proxy.holdStatement(/set_config/);
+    const failed = new Transactions(dataSource, store).run(async (tx) => {
+      await add(tx, 'first');
+      return last();
+    }, begun);
+    await entering.reached;
+    entering.cut();
+
+    await expect(failed).rejects.toThrow('not committed');
+    expect(await words()).toEqual([]);
+  });
+
   it('commits nothing if the last statement finds no row', async () => {
     const failed = transactions.run(async (tx) => {
       await add(tx, 'first');

@@ -123,6 +123,12 @@ const phases = [
     path: '/steps/local/typeorm',
   },
   {
+    id: 'statements.transactions',
+    label: "the library's transactions through TypeORM, without its phases",
+    contender: 'statements',
+    path: '/steps/local/transactions',
+  },
+  {
     id: 'transactions',
     label: 'transactions of TypeORM with the same work alone',
     contender: 'transactions',

@@ -21,7 +21,7 @@ import {
 import { idempotencyMigrations } from 'nestjs-atomic-idempotency/migrations';
 import pg from 'pg';
 import { mergeMap, Observable } from 'rxjs';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import {
   finishSql,
   OUTCOMES,
@@ -32,14 +32,16 @@ import {
 } from '#lib/keys/key-statements.js';
 import { ENTRIES_AFTER, localEndSql, recordSql } from '#lib/phases/phase-statements.js';
 import { BatchStatement } from '#lib/postgres/batch-statement.js';
-import type { PreparedStatement } from '#lib/postgres/prepared-statement.js';
+import { Database } from '#lib/postgres/database.js';
+import { PreparedStatement } from '#lib/postgres/prepared-statement.js';
+import { Transactions } from '#lib/postgres/transactions.js';
 import { dataSource, POOL_SIZE } from './data-source.js';
 import { accept, type Payment } from './payment.js';
 import { serve } from './serve.js';
 import { SharedTrips } from './shared-trips.js';
 import { STEPS } from './steps.js';
 import { countTraffic } from './traffic.js';
-import { prepareWork } from './work.js';
+import { INSERT_WORK, prepareWork } from './work.js';
 
 const KEYS = 'idempotency_keys';
 const PHASES = 'idempotency_phases';
@@ -208,6 +210,24 @@ async function inTypeOrm(step: LocalStep): Promise<void> {
   await runner.release();
 }
 
+const transactions = new Transactions(typeOrm, new Database(typeOrm, 5_000, undefined, true));
+const localEnd = new PreparedStatement(localEndSql(KEYS, PHASES));
+
+/** And with what TypeORM does for BEGIN and COMMIT, and with parameters: the library's transactions without its phases. */
+async function inTransactionOfTypeOrm({ row, step, position, amount }: LocalStep): Promise<void> {
+  const work = async (tx: EntityManager) => {
+    await tx.query(INSERT_WORK, [step, amount]);
+    const result = JSON.stringify({ done: step });
+    return {
+      scope: '',
+      statement: localEnd,
+      parameters: ['', row.id, row.owner, LEASE, step, position, 1, result],
+      failure: (error: unknown) => error,
+    };
+  };
+  await transactions.run(work, () => undefined);
+}
+
 const steps = new SharedTrips(writeSteps);
 
 interface Keyed {
@@ -269,6 +289,11 @@ class PaymentsController {
   @Post('steps/local/typeorm')
   async inTypeOrm(@Body() payment: Payment) {
     return inLocalSteps(payment, inTypeOrm);
+  }
+
+  @Post('steps/local/transactions')
+  async inTransactionsOfTypeOrm(@Body() payment: Payment) {
+    return inLocalSteps(payment, inTransactionOfTypeOrm);
   }
 }
 

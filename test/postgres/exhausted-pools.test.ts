@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { Database } from '../../lib/postgres/database.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -23,16 +23,18 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('A pool is exhausted while all of its connections are in use, and only then', async () => {
-  const [first, second] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
-  expect(store.isExhausted).toBe(false);
+describe('A pool', () => {
+  it('is exhausted while all of its connections are in use, and only then', async () => {
+    const [first, second] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
+    expect(store.isExhausted).toBe(false);
 
-  await first.connect();
-  expect(store.isExhausted).toBe(false);
-  await second.connect();
-  expect(store.isExhausted).toBe(true);
+    await first.connect();
+    expect(store.isExhausted).toBe(false);
+    await second.connect();
+    expect(store.isExhausted).toBe(true);
 
-  await first.release();
-  expect(store.isExhausted).toBe(false);
-  await second.release();
+    await first.release();
+    expect(store.isExhausted).toBe(false);
+    await second.release();
+  });
 });

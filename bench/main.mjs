@@ -2,6 +2,7 @@
 // npm run bench -- --quick      the targets only, under 50 seconds; the last line is JSON
 // npm run bench -- --network    with 1 ms between the server and its store, under two minutes
 // npm run bench -- --open-loop  latency at fixed rates, under two minutes
+// npm run bench -- --yardsticks  what is missed, beside what does less than the library, ten minutes
 // npm run bench -- --growth     large tables, duplicates, large bodies, several processes
 // npm run bench -- --against=main    this code beside the code of another commit, over two minutes
 //                 … --only=fresh,replay   those measures alone, with more rounds
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     'open-loop': { type: 'boolean', default: false },
     node: { type: 'string' },
     flush: { type: 'string' },
+    yardsticks: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
     profile: { type: 'string' },
     against: { type: 'string' },
@@ -46,7 +48,10 @@ if (values.flush !== undefined) {
   chooseDisk(values.flush);
 }
 
-if (values.growth) {
+if (values.yardsticks) {
+  const { yardsticks } = await import('./yardsticks.mjs');
+  await yardsticks();
+} else if (values.growth) {
   const { growth } = await import('./growth.mjs');
   await growth();
 } else if (values.profile !== undefined) {

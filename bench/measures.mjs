@@ -15,7 +15,7 @@
  * @typedef {Kind & { platform: import('./contenders.mjs').Platform }} Measure
  */
 
-/** @typedef {'full' | 'quick' | 'network'} Run */
+/** @typedef {'full' | 'quick' | 'network' | 'yardsticks'} Run */
 
 /** As many clients as keep a server of one process busy. */
 const busy = { path: '/payments', connections: 32 };
@@ -248,6 +248,18 @@ export function keptOf(only) {
  */
 export function blocksOf(run) {
   if (run === 'network') return [on('fastify', [bareAlone, ...farAway])];
+  if (run === 'yardsticks') {
+    return [
+      on(
+        'fastify',
+        compared.filter(({ replay: again, contender }) => !again && contender !== 'handWritten'),
+      ),
+      on(
+        'fastify',
+        phases.filter(({ id }) => !id.endsWith('.foreigns')),
+      ),
+    ];
+  }
   const targeted = [compared, phases, [bareAlone, ...oursAlone]];
   if (run === 'quick') return targeted.map((kinds) => on('fastify', kinds));
   const alone = [bareAlone, ...oursAlone, ...othersAlone, ...farAway];

@@ -1,6 +1,6 @@
 // What the library promises to reach, as ratios within one run.
 import { added, additions } from './added.mjs';
-import { ratio, summarize } from './statistics.mjs';
+import { ratio, ratios, summarize } from './statistics.mjs';
 
 /** @typedef {import('./rounds.mjs').Rounds} Rounds */
 /** @typedef {import('./sample.mjs').Sample} Sample */
@@ -9,11 +9,11 @@ import { ratio, summarize } from './statistics.mjs';
 /**
  * How a target is measured.
  *
- * @typedef {object} Yardstick
+ * @typedef {object} Quantity
  * @property {string[]} needs the measures on Fastify that it is made of
  * @property {(rounds: Rounds) => Summary | undefined} of
  *
- * @typedef {{ id: string, what: string, atLeast?: number, atMost?: number } & Yardstick} Target
+ * @typedef {{ id: string, what: string, atLeast?: number, atMost?: number } & Quantity} Target
  */
 
 const redis = '@node-idempotency with Redis';
@@ -135,6 +135,18 @@ const targets = [
   },
 ];
 
+/** @param {string} id */
+export function targetOf(id) {
+  const target = targets.find((each) => each.id === id);
+  if (!target) throw new Error(`There is no target ${id}.`);
+  return { ...target, bound: boundOf(target) };
+}
+
+/** @param {Target} target */
+function boundOf({ atLeast, atMost }) {
+  return atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`;
+}
+
 /**
  * @typedef {object} Result
  * @property {string} id
@@ -151,8 +163,9 @@ const targets = [
 export function checkTargets(rounds) {
   const measured = new Set(rounds.measures.map(({ id }) => id));
   const checked = targets.filter(({ needs }) => needs.every((id) => measured.has(id)));
-  return checked.map(({ id, what, atLeast, atMost, of }) => {
-    const bound = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`;
+  return checked.map((target) => {
+    const { id, what, atLeast, atMost, of } = target;
+    const bound = boundOf(target);
     const value = of(rounds);
     if (!value) return { id, what, bound };
     const met = value.median >= (atLeast ?? -Infinity) && value.median <= (atMost ?? Infinity);
@@ -164,22 +177,35 @@ export function checkTargets(rounds) {
  * @param {'perSecond' | 'cpu'} column
  * @param {string} ours
  * @param {string} theirs
- * @returns {Yardstick}
+ * @returns {Quantity}
  */
 function quotient(column, ours, theirs) {
-  const values = (/** @type {Sample[]} */ samples) => samples.map((sample) => sample[column]);
   return {
     needs: [ours, theirs],
-    of: ({ samples }) => {
-      const [a, b] = [samples.get(`fastify.${ours}`), samples.get(`fastify.${theirs}`)];
-      return a && b && ratio(values(a), values(b));
+    of: (rounds) => {
+      const found = quotients(rounds, column, ours, theirs);
+      return found && summarize(found);
     },
   };
 }
 
 /**
+ * One for each round; undefined where something could not be measured.
+ *
+ * @param {Rounds} rounds
+ * @param {'perSecond' | 'cpu'} column
+ * @param {string} dividend a measure on Fastify
+ * @param {string} divisor a measure on Fastify
+ */
+export function quotients({ samples }, column, dividend, divisor) {
+  const values = (/** @type {Sample[]} */ taken) => taken.map((sample) => sample[column]);
+  const [a, b] = [samples.get(`fastify.${dividend}`), samples.get(`fastify.${divisor}`)];
+  return a && b && ratios(values(a), values(b));
+}
+
+/**
  * @param {import('./added.mjs').Addition} addition
- * @returns {Yardstick}
+ * @returns {Quantity}
  */
 function latency(addition) {
   return {
@@ -192,7 +218,7 @@ function latency(addition) {
  * To a tenth: a new connection and background jobs make a few trips of their own.
  *
  * @param {import('./added.mjs').Addition} addition
- * @returns {Yardstick}
+ * @returns {Quantity}
  */
 function roundTrips(addition) {
   const tenth = (/** @type {number} */ value) => Math.round(value * 10) / 10;

@@ -1,7 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';
+import { versionUnderTest } from '../setup/node-version.mjs';
 
 const RESULTS = new URL('../results/', import.meta.url);
+
+/**
+ * Another Node under test than the one of the bench has results of its own.
+ *
+ * @param {string} name
+ */
+export function resultsName(name) {
+  const version = versionUnderTest();
+  return version === process.version ? name : `${name}-node-${parseInt(version.slice(1), 10)}`;
+}
 
 /**
  * Written the way the rest of the repository is formatted.

@@ -89,7 +89,7 @@ export function environmentOf({ database, redises }) {
  * @param {import('../measures.mjs').Measure} measure
  * @returns {Row}
  */
-function rowOf({ samples, failures }, measure) {
+export function rowOf({ samples, failures }, measure) {
   const failure = failures.get(nameOf(measure));
   const taken = samples.get(nameOf(measure));
   if (failure !== undefined || !taken) return { ...measure, failure: failure ?? 'not measured' };

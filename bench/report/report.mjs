@@ -1,6 +1,5 @@
-import { versionUnderTest } from '../setup/node-version.mjs';
 import { chart } from './chart.mjs';
-import { writeResults } from './files.mjs';
+import { resultsName, writeResults } from './files.mjs';
 import { markdownOf } from './markdown.mjs';
 import { outcomeOf } from './outcome.mjs';
 
@@ -24,19 +23,13 @@ export async function report({ run, rounds, counted, targets, openLoop }) {
     console.log(JSON.stringify(lineOf(outcome)));
     return;
   }
-  const name = resultsName();
+  const name = resultsName('bench');
   const file = await writeResults(name, {
     markdown: `# Bench\n\n![Throughput](${name}.svg)\n\n${markdown}`,
     json: outcome,
     svg: chart(groupsOf(outcome)),
   });
   console.log(`Written to ${file}, with its JSON and SVG.`);
-}
-
-/** Another Node under test than the one of the bench has results of its own. */
-function resultsName() {
-  const version = versionUnderTest();
-  return version === process.version ? 'bench' : `bench-node-${parseInt(version.slice(1), 10)}`;
 }
 
 /**

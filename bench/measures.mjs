@@ -15,7 +15,7 @@
  * @typedef {Kind & { platform: import('./contenders.mjs').Platform }} Measure
  */
 
-/** @typedef {'full' | 'quick' | 'network' | 'yardsticks'} Run */
+/** @typedef {'full' | 'quick' | 'network'} Run */
 
 /** As many clients as keep a server of one process busy. */
 const busy = { path: '/payments', connections: 32 };
@@ -248,18 +248,6 @@ export function keptOf(only) {
  */
 export function blocksOf(run) {
   if (run === 'network') return [on('fastify', [bareAlone, ...farAway])];
-  if (run === 'yardsticks') {
-    return [
-      on(
-        'fastify',
-        compared.filter(({ replay: again, contender }) => !again && contender !== 'handWritten'),
-      ),
-      on(
-        'fastify',
-        phases.filter(({ id }) => !id.endsWith('.foreigns')),
-      ),
-    ];
-  }
   const targeted = [compared, phases, [bareAlone, ...oursAlone]];
   if (run === 'quick') return targeted.map((kinds) => on('fastify', kinds));
   const alone = [bareAlone, ...oursAlone, ...othersAlone, ...farAway];
@@ -267,6 +255,17 @@ export function blocksOf(run) {
     ...[compared, phases, alone, crowds, shown].map((kinds) => on('fastify', kinds)),
     on('express', compared),
   ];
+}
+
+/**
+ * Those of a full run that are compared with one another, on Fastify.
+ *
+ * @param {readonly string[]} ids
+ * @returns {Measure[]}
+ */
+export function measuresOf(ids) {
+  const wanted = [...compared, ...phases].filter(({ id }) => ids.includes(id));
+  return on('fastify', wanted);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { blocksOf } from './measures.mjs';
+import { measuresOf } from './measures.mjs';
 import { Progress } from './progress.mjs';
 import { resultsName, writeResults } from './report/files.mjs';
 import { figure, table } from './report/format.mjs';
@@ -10,57 +10,53 @@ import { medianInterval, summarize } from './statistics.mjs';
 import { quotients, targetOf } from './targets.mjs';
 
 /** Many rounds of few measures: a yardstick may be near its target, so the noise has to be small. */
-const TIMES = { duration: 400, warmUp: 4_000, lead: 300, rounds: 80, until: 570_000 };
+const TIMES = { duration: 400, warmUp: 4_000, lead: 300, rounds: 120, until: 1_200_000 };
 
 /**
- * A target, whom the library is divided by, and what may take the place of the library: contenders
- * that do a part of what it has to do.
- *
  * @typedef {object} Comparison
  * @property {string} target
  * @property {'perSecond' | 'cpu'} column
- * @property {string} ours
- * @property {string} theirs
- * @property {string[]} instead
+ * @property {string} theirs what the library is divided by
  */
 
-const fresh = /** @type {const} */ ({ column: 'perSecond', ours: 'ours.fresh' });
+/**
+ * What is measured together. The yardsticks take the place of the library: they do a part of what it
+ * has to do.
+ *
+ * @typedef {object} Group
+ * @property {string} unit
+ * @property {string} ours
+ * @property {string[]} yardsticks
+ * @property {Comparison[]} comparisons
+ */
 
-/** @type {Comparison[]} */
-const COMPARISONS = [
+/** @type {Group[]} */
+const GROUPS = [
   {
-    target: 'fresh/redis',
-    ...fresh,
-    theirs: 'redis.fresh',
-    instead: ['statements', 'rows'],
-  },
-  {
-    target: 'fresh/durableRedis',
-    ...fresh,
-    theirs: 'durableRedis.fresh',
-    instead: ['statements', 'rows'],
-  },
-  { target: 'fresh/trips', ...fresh, theirs: 'trips', instead: ['statements', 'rows'] },
-  {
-    target: 'cpu/bare',
-    column: 'cpu',
+    unit: 'requests/s',
     ours: 'ours.fresh',
-    theirs: 'bare',
-    instead: ['statements', 'rows', 'intercepted'],
+    yardsticks: ['statements'],
+    comparisons: [
+      { target: 'fresh/redis', column: 'perSecond', theirs: 'redis.fresh' },
+      { target: 'fresh/durableRedis', column: 'perSecond', theirs: 'durableRedis.fresh' },
+      { target: 'fresh/trips', column: 'perSecond', theirs: 'trips' },
+      { target: 'cpu/bare', column: 'cpu', theirs: 'bare' },
+    ],
   },
   {
-    target: 'local/dbos',
-    column: 'perSecond',
+    unit: 'steps/s',
     ours: 'ours.locals',
-    theirs: 'dbos.locals',
-    instead: ['statements.transactions', 'statements.typeorm', 'statements.locals', 'rows.locals'],
+    yardsticks: ['statements.transactions', 'statements.locals'],
+    comparisons: [{ target: 'local/dbos', column: 'perSecond', theirs: 'dbos.locals' }],
   },
 ];
 
 /** How far from its targets the library is, and how far it would be if it did less. */
 export async function yardsticks() {
   const progress = new Progress();
-  const blocks = blocksOf('yardsticks');
+  const blocks = GROUPS.map(({ ours, yardsticks: others, comparisons }) =>
+    measuresOf([ours, ...others, ...comparisons.map(({ theirs }) => theirs)]),
+  );
   const names = [...new Set(blocks.flat().map(({ contender }) => contender))];
   const stage = await Stage.set(names, (line) => progress.say(line));
   try {
@@ -71,11 +67,13 @@ export async function yardsticks() {
     const markdown = [
       `\`npm run bench -- --yardsticks\`: medians of at least ${rounds.done} interleaved rounds. In parentheses: where the median of any number of rounds is, with a confidence of 95 %.`,
       environment(environmentOf(stage)),
-      ...COMPARISONS.map((comparison) => compared(rounds, comparison)),
-      ...['requests/s', 'steps/s'].map((unit, block) => {
-        const rows = (blocks[block] ?? []).map((measure) => rowOf(rounds, measure));
-        return measures(unit, rows);
-      }),
+      ...GROUPS.flatMap((group, index) => [
+        ...group.comparisons.map((comparison) => compared(rounds, group, comparison)),
+        measures(
+          group.unit,
+          (blocks[index] ?? []).map((measure) => rowOf(rounds, measure)),
+        ),
+      ]),
     ].join('\n\n');
     console.log(markdown);
     const file = await writeResults(resultsName('yardsticks'), {
@@ -89,21 +87,22 @@ export async function yardsticks() {
 
 /**
  * @param {Rounds} rounds
+ * @param {Group} group
  * @param {Comparison} comparison
  */
-function compared(rounds, { target: id, column, ours, theirs, instead }) {
-  const { what, bound, atLeast, atMost } = targetOf(id);
-  const labels = new Map(rounds.measures.map((measure) => [measure.id, measure.label]));
-  const rows = [ours, ...instead].map((dividend) => {
+function compared(rounds, { ours, yardsticks: others }, { target, column, theirs }) {
+  const { what, bound, atLeast = -Infinity, atMost = Infinity } = targetOf(target);
+  const meets = (/** @type {number} */ value) => value >= atLeast && value <= atMost;
+  const labels = new Map(rounds.measures.map(({ id, label }) => [id, label]));
+  const rows = [ours, ...others].map((dividend) => {
     const label = labels.get(dividend) ?? dividend;
     const found = quotients(rounds, column, dividend, theirs);
     if (!found) return [label, '–', 'not measured'];
     const { low, high } = medianInterval(found);
-    const meets = (/** @type {number} */ value) =>
-      value >= (atLeast ?? -Infinity) && value <= (atMost ?? Infinity);
-    const sure = meets(low) === meets(high);
-    const verdict = sure ? (meets(low) ? 'met' : '**missed**') : 'not decided';
-    return [label, `${figure(summarize(found).median)} (${figure(low)}–${figure(high)})`, verdict];
+    const isSure = meets(low) === meets(high);
+    const outcome = meets(low) ? 'met' : '**missed**';
+    const ratio = `${figure(summarize(found).median)} (${figure(low)}–${figure(high)})`;
+    return [label, ratio, isSure ? outcome : 'not decided'];
   });
   return `### ${what}: ${bound}\n\n${table(['', 'ratio', ''], rows)}`;
 }

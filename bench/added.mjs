@@ -69,15 +69,25 @@ export const additions = {
  * @param {'p50' | 'trips'} column
  * @returns {import('./statistics.mjs').Summary | undefined} over the rounds
  */
-export function added({ samples }, { of, less, times = 1 }, column) {
+export function added(rounds, addition, column) {
+  const values = differences(rounds, addition, column);
+  return values && summarize(values);
+}
+
+/**
+ * One for each round; undefined where something could not be measured.
+ *
+ * @param {Rounds} rounds
+ * @param {Addition} addition
+ * @param {'p50' | 'trips'} column
+ */
+export function differences({ samples }, { of, less, times = 1 }, column) {
   const [with_, without] = [samples.get(`fastify.${of}`), samples.get(`fastify.${less}`)];
   if (!with_ || !without) return undefined;
-  return summarize(
-    with_.map((sample, round) => {
-      const base = /** @type {import('./sample.mjs').Sample} */ (without[round]);
-      return (sample[column] - base[column]) / times;
-    }),
-  );
+  return with_.map((sample, round) => {
+    const base = /** @type {import('./sample.mjs').Sample} */ (without[round]);
+    return (sample[column] - base[column]) / times;
+  });
 }
 
 /**

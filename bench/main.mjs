@@ -2,7 +2,7 @@
 // npm run bench -- --quick      the targets only, under 50 seconds; the last line is JSON
 // npm run bench -- --network    with 1 ms between the server and its store, under two minutes
 // npm run bench -- --open-loop  latency at fixed rates, under two minutes
-// npm run bench -- --yardsticks  what is missed, beside what does less than the library, 20 minutes
+// npm run bench -- --yardsticks  what is missed, beside what does less than the library, 22 minutes
 // npm run bench -- --growth     large tables, duplicates, large bodies, several processes
 // npm run bench -- --against=main    this code beside the code of another commit, over two minutes
 //                 … --only=fresh,replay   those measures alone, with more rounds

@@ -213,6 +213,21 @@ const farAway = [
   },
 ].map((kind) => ({ ...kind, id: `far.${kind.id}`, far: true }));
 
+/** @type {Kind[]} */
+const farYardsticks = [
+  onOneConnection({
+    id: 'statements',
+    label: "the library's statements, and nobody looks at a row",
+    contender: 'statements',
+  }),
+  onOneConnection({
+    id: 'statements.transactions',
+    label: "five of the library's transactions through TypeORM, without its phases",
+    contender: 'statements',
+    path: '/steps/local/transactions',
+  }),
+].map((kind) => ({ ...kind, id: `far.${kind.id}`, far: true }));
+
 /** What a change of the library may cost. */
 const kept = [...compared, ...phases, ...oursAlone].filter(isOurs);
 /** What it may cost besides, for those who ask. */
@@ -258,14 +273,15 @@ export function blocksOf(run) {
 }
 
 /**
- * Those of a full run that are compared with one another, on Fastify.
- *
- * @param {readonly string[]} ids
- * @returns {Measure[]}
+ * @param {ReadonlySet<string>} ids
+ * @returns {Measure[]} on Fastify
  */
 export function measuresOf(ids) {
-  const wanted = [...compared, ...phases].filter(({ id }) => ids.includes(id));
-  return on('fastify', wanted);
+  const all = [...compared, ...crowds, ...phases, bareAlone, ...farAway, ...farYardsticks];
+  return on(
+    'fastify',
+    all.filter(({ id }) => ids.has(id)),
+  );
 }
 
 /**

@@ -1,3 +1,4 @@
+import { additions, differences } from './added.mjs';
 import { measuresOf } from './measures.mjs';
 import { Progress } from './progress.mjs';
 import { resultsName, writeResults } from './report/files.mjs';
@@ -10,53 +11,99 @@ import { medianInterval, summarize } from './statistics.mjs';
 import { quotients, targetOf } from './targets.mjs';
 
 /** Many rounds of few measures: a yardstick may be near its target, so the noise has to be small. */
-const TIMES = { duration: 400, warmUp: 4_000, lead: 300, rounds: 120, until: 1_200_000 };
+const TIMES = { duration: 400, warmUp: 4_000, lead: 300, rounds: 120, until: 1_300_000 };
+
+/**
+ * What a target is about, or what takes the place of the library: a yardstick, which does a part of
+ * what the library has to do.
+ *
+ * @typedef {object} Subject
+ * @property {string} label
+ * @property {string[]} needs the measures on Fastify that it is made of
+ * @property {(rounds: Rounds) => number[] | undefined} of one value for each round
+ */
 
 /**
  * @typedef {object} Comparison
  * @property {string} target
- * @property {'perSecond' | 'cpu'} column
- * @property {string} theirs what the library is divided by
+ * @property {Subject} ours
+ * @property {Subject[]} yardsticks
  */
+
+const STATEMENTS = "the library's statements alone";
+const TRANSACTIONS = "the library's transactions alone";
+const BARE = 'a bare Nest route';
 
 /**
- * What is measured together. The yardsticks take the place of the library: they do a part of what it
- * has to do.
+ * What is measured together.
  *
- * @typedef {object} Group
- * @property {string} unit
- * @property {string} ours
- * @property {string[]} yardsticks
- * @property {Comparison[]} comparisons
+ * @type {{ unit: string, comparisons: Comparison[] }[]}
  */
-
-/** @type {Group[]} */
 const GROUPS = [
   {
     unit: 'requests/s',
-    ours: 'ours.fresh',
-    yardsticks: ['statements'],
     comparisons: [
-      { target: 'fresh/redis', column: 'perSecond', theirs: 'redis.fresh' },
-      { target: 'fresh/durableRedis', column: 'perSecond', theirs: 'durableRedis.fresh' },
-      { target: 'fresh/trips', column: 'perSecond', theirs: 'trips' },
-      { target: 'cpu/bare', column: 'cpu', theirs: 'bare' },
+      freshOver('fresh/redis', 'redis.fresh'),
+      freshOver('fresh/durableRedis', 'durableRedis.fresh'),
+      freshOver('fresh/trips', 'trips'),
+      freshOver('cpu/bare', 'bare', 'cpu'),
+      {
+        target: 'replay/redis',
+        ours: quotient('ours', 'ours.replay', 'redis.replay'),
+        yardsticks: [quotient(BARE, 'bare', 'redis.replay')],
+      },
+    ],
+  },
+  {
+    unit: 'requests/s',
+    comparisons: [
+      {
+        target: 'fresh/redis/128',
+        ours: quotient('ours', 'ours.crowded', 'redis.crowded'),
+        yardsticks: [quotient(STATEMENTS, 'statements.crowded', 'redis.crowded')],
+      },
     ],
   },
   {
     unit: 'steps/s',
-    ours: 'ours.locals',
-    yardsticks: ['statements.transactions', 'statements.locals'],
-    comparisons: [{ target: 'local/dbos', column: 'perSecond', theirs: 'dbos.locals' }],
+    comparisons: [
+      {
+        target: 'local/dbos',
+        ours: quotient('ours', 'ours.locals', 'dbos.locals'),
+        yardsticks: [
+          quotient(TRANSACTIONS, 'statements.transactions', 'dbos.locals'),
+          quotient(STATEMENTS, 'statements.locals', 'dbos.locals'),
+        ],
+      },
+    ],
+  },
+  {
+    unit: 'requests/s',
+    comparisons: [
+      {
+        target: 'far/fresh',
+        ours: addition('ours', additions.farFresh),
+        yardsticks: [addition(STATEMENTS, { of: 'far.statements.alone', less: 'bare.alone' })],
+      },
+      {
+        target: 'far/local',
+        ours: addition('ours', additions.farLocal),
+        yardsticks: [
+          addition(TRANSACTIONS, {
+            of: 'far.statements.transactions.alone',
+            less: 'far.statements.alone',
+            times: 5,
+          }),
+        ],
+      },
+    ],
   },
 ];
 
 /** How far from its targets the library is, and how far it would be if it did less. */
 export async function yardsticks() {
   const progress = new Progress();
-  const blocks = GROUPS.map(({ ours, yardsticks: others, comparisons }) =>
-    measuresOf([ours, ...others, ...comparisons.map(({ theirs }) => theirs)]),
-  );
+  const blocks = GROUPS.map(({ comparisons }) => measuresOf(neededBy(comparisons)));
   const names = [...new Set(blocks.flat().map(({ contender }) => contender))];
   const stage = await Stage.set(names, (line) => progress.say(line));
   try {
@@ -67,10 +114,10 @@ export async function yardsticks() {
     const markdown = [
       `\`npm run bench -- --yardsticks\`: medians of at least ${rounds.done} interleaved rounds. In parentheses: where the median of any number of rounds is, with a confidence of 95 %.`,
       environment(environmentOf(stage)),
-      ...GROUPS.flatMap((group, index) => [
-        ...group.comparisons.map((comparison) => compared(rounds, group, comparison)),
+      ...GROUPS.flatMap(({ unit, comparisons }, index) => [
+        ...comparisons.map((comparison) => compared(rounds, comparison)),
         measures(
-          group.unit,
+          unit,
           (blocks[index] ?? []).map((measure) => rowOf(rounds, measure)),
         ),
       ]),
@@ -87,22 +134,67 @@ export async function yardsticks() {
 
 /**
  * @param {Rounds} rounds
- * @param {Group} group
  * @param {Comparison} comparison
  */
-function compared(rounds, { ours, yardsticks: others }, { target, column, theirs }) {
+function compared(rounds, { target, ours, yardsticks: others }) {
   const { what, bound, atLeast = -Infinity, atMost = Infinity } = targetOf(target);
   const meets = (/** @type {number} */ value) => value >= atLeast && value <= atMost;
-  const labels = new Map(rounds.measures.map(({ id, label }) => [id, label]));
-  const rows = [ours, ...others].map((dividend) => {
-    const label = labels.get(dividend) ?? dividend;
-    const found = quotients(rounds, column, dividend, theirs);
-    if (!found) return [label, '–', 'not measured'];
-    const { low, high } = medianInterval(found);
+  const rows = [ours, ...others].map(({ label, of }) => {
+    const values = of(rounds);
+    if (!values) return [label, '–', 'not measured'];
+    const { low, high } = medianInterval(values);
     const isSure = meets(low) === meets(high);
     const outcome = meets(low) ? 'met' : '**missed**';
-    const ratio = `${figure(summarize(found).median)} (${figure(low)}–${figure(high)})`;
-    return [label, ratio, isSure ? outcome : 'not decided'];
+    const median = `${figure(summarize(values).median)} (${figure(low)}–${figure(high)})`;
+    return [label, median, isSure ? outcome : 'not decided'];
   });
-  return `### ${what}: ${bound}\n\n${table(['', 'ratio', ''], rows)}`;
+  return `### ${what}: ${bound}\n\n${table(['', 'median', ''], rows)}`;
+}
+
+/** @param {Comparison[]} comparisons */
+function neededBy(comparisons) {
+  const subjects = comparisons.flatMap(({ ours, yardsticks: others }) => [ours, ...others]);
+  return new Set(subjects.flatMap(({ needs }) => needs));
+}
+
+/**
+ * @param {string} target
+ * @param {string} theirs
+ * @param {'perSecond' | 'cpu'} [column]
+ * @returns {Comparison}
+ */
+function freshOver(target, theirs, column) {
+  return {
+    target,
+    ours: quotient('ours', 'ours.fresh', theirs, column),
+    yardsticks: [quotient(STATEMENTS, 'statements', theirs, column)],
+  };
+}
+
+/**
+ * @param {string} label
+ * @param {string} dividend
+ * @param {string} divisor
+ * @param {'perSecond' | 'cpu'} [column]
+ * @returns {Subject}
+ */
+function quotient(label, dividend, divisor, column = 'perSecond') {
+  return {
+    label,
+    needs: [dividend, divisor],
+    of: (rounds) => quotients(rounds, column, dividend, divisor),
+  };
+}
+
+/**
+ * @param {string} label
+ * @param {Omit<import('./added.mjs').Addition, 'what'>} added
+ * @returns {Subject}
+ */
+function addition(label, added) {
+  return {
+    label,
+    needs: [added.of, added.less],
+    of: (rounds) => differences(rounds, { what: label, ...added }, 'p50'),
+  };
 }

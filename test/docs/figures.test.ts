@@ -34,4 +34,17 @@ describe('Figures in the docs', () => {
       expect(shown).toEqual(measured);
     },
   );
+
+  it('figures of the yardsticks are those of bench/results', () => {
+    const report = readFileSync(new URL('yardsticks.md', results), 'utf8');
+    // Of each target, the medians of the library and of the first yardstick.
+    const measured = report
+      .split('\n### ')
+      .slice(1)
+      .map((section) => [...section.matchAll(/\| +(\S+ \(\S+\)) \|/g)].slice(0, 2))
+      .map((medians) => medians.map(([, median]) => median));
+    expect(measured.length).toBeGreaterThan(5);
+    const shown = tableOf('../bench/README.md', 'target');
+    expect(shown.map(([, , ours, , yardstick]) => [ours, yardstick])).toEqual(measured);
+  });
 });

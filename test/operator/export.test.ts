@@ -138,21 +138,25 @@ forEachPlatform('The export of a scope', (platform) => {
        FROM generate_series(1, 450) n`,
     );
     const query = jest.spyOn(Database.prototype, 'query');
+    // Other parts of the application may send statements of their own meanwhile.
+    const pagesRead = () =>
+      query.mock.calls.flatMap(([, [scope]], index) =>
+        scope === 'many' ? [query.mock.results[index]!.value as Promise<any[]>] : [],
+      );
     try {
       const lines = operatorOf(app).export('many');
       await lines.next();
-      expect(query).not.toHaveBeenCalled();
+      expect(pagesRead()).toHaveLength(0);
       await lines.next();
-      expect(query).toHaveBeenCalledTimes(1);
+      expect(pagesRead()).toHaveLength(1);
       await lines.return();
 
       query.mockClear();
       const keys = (await exported('many')).filter(({ type }) => type === 'key');
       expect(new Set(keys.map(({ key }) => key)).size).toBe(450);
       expect(keys).toHaveLength(450);
-      const pages = await Promise.all(
-        query.mock.results.map(({ value }) => value as Promise<any[]>),
-      );
+      const pages = await Promise.all(pagesRead());
+      expect(pages.length).toBeGreaterThan(3);
       const weights = pages.map((rows) =>
         rows.reduce((sum, row) => sum + Buffer.from(row.responseBody ?? '').length, 0),
       );

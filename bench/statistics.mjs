@@ -29,9 +29,9 @@ export function summarize(values) {
 }
 
 /**
- * Where the median of endlessly many rounds is, with a confidence of at least 95 %. It assumes nothing
- * of how rounds differ: the number of them on either side of the median is that of coins that fall on
- * either side.
+ * Where the median of endlessly many rounds is, with a confidence of at least 95 %. It assumes that
+ * rounds do not depend on one another, and nothing of how they differ: the number of them on either
+ * side of the median is that of coins that fall on either side.
  *
  * @param {readonly number[]} values at least six
  * @returns {{ low: number, high: number }}

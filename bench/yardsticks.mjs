@@ -112,7 +112,7 @@ export async function yardsticks() {
     await stage.clear();
     progress.end();
     const markdown = [
-      `\`npm run bench -- --yardsticks\`: medians of at least ${rounds.done} interleaved rounds. In parentheses: where the median of any number of rounds is, with a confidence of 95 %.`,
+      `\`npm run bench -- --yardsticks\`: medians of at least ${rounds.done} interleaved rounds. In parentheses: where the median of any number of rounds of this run is, with a confidence of 95 %.`,
       environment(environmentOf(stage)),
       ...GROUPS.flatMap(({ unit, comparisons }, index) => [
         ...comparisons.map((comparison) => compared(rounds, comparison)),

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import { callbackify } from 'node:util';
 import pg, { type Client, type ClientConfig } from 'pg';
 import { IdempotencyConfigurationError } from '../policy/configuration-error.js';
 import { parseDuration, type Duration } from '../policy/duration.js';
@@ -61,15 +60,31 @@ function clientFor(search: PrimarySearch): SeveralHosts['extra']['Client'] {
 
     // The versions of pg's types differ in what it resolves with.
     override connect(callback?: (...parameters: any[]) => void): Promise<any> & void {
-      const connected = this.find();
-      if (callback) callbackify(() => connected)(callback);
-      return (callback ? undefined : connected) as Promise<any> & void;
+      const connected = callback ? void this.connectFor(callback) : this.connectFound();
+      return connected as Promise<any> & void;
     }
 
-    private async find(): Promise<this> {
+    private async connectFound(): Promise<unknown> {
+      await this.find();
+      return super.connect();
+    }
+
+    /**
+     * The callback is handed on, and not called after a promise: a pool listens for errors of the
+     * connection from its callback on. One that came in between would end the process.
+     */
+    private async connectFor(callback: (...parameters: any[]) => void): Promise<void> {
+      try {
+        await this.find();
+      } catch (error) {
+        process.nextTick(callback, error);
+        return;
+      }
+      super.connect(callback);
+    }
+
+    private async find(): Promise<void> {
       Object.assign(this as Addressed, await search.find(this.config));
-      await super.connect();
-      return this;
     }
   };
 }
@@ -120,7 +135,8 @@ class PrimarySearch {
     const { password } = config; // not enumerable in the options of a pool
     const client = new pg.Client({ ...config, password, connectionTimeoutMillis: this.timeout });
     Object.assign(client as Addressed, host);
-    client.on('error', () => undefined);
+    let broken: Error | undefined;
+    client.on('error', (error) => (broken ??= error));
     const timer = setTimeout(() => disconnect(client), this.timeout);
     try {
       await client.connect();
@@ -128,7 +144,7 @@ class PrimarySearch {
       this.timelines.note(state);
       return { host, state };
     } catch (error) {
-      return { host, failure: databaseWords(error) };
+      return { host, failure: databaseWords(broken ?? error) };
     } finally {
       clearTimeout(timer);
       client.end().catch(() => undefined);

@@ -62,7 +62,8 @@ function digest(parts: readonly (string | Buffer)[]): Buffer {
     if (typeof part !== 'string') return hash('sha256', joined(parts), 'buffer');
     text += `${Buffer.byteLength(part)}:${part}`;
   }
-  return hash('sha256', text, 'buffer');
+  // Half the time of a hash that is asked for as a Buffer.
+  return Buffer.from(hash('sha256', text, 'binary'), 'binary');
 }
 
 function joined(parts: readonly (string | Buffer)[]): Buffer {

@@ -31,8 +31,8 @@ export class NoReplayCache extends ReplayCache {
   override close(): void {}
 }
 
-/** About what a key takes in memory besides its answer's body. */
-const OVERHEAD = 1_000;
+/** About what a key takes in memory besides its answer's body, with the text of a retry. */
+const OVERHEAD = 2_000;
 
 /** The largest share of the memory that one answer may take. */
 const LARGEST_SHARE = 1 / 16;
@@ -40,10 +40,26 @@ const LARGEST_SHARE = 1 / 16;
 /** A finished key belongs to no attempt. */
 const NOBODY = '';
 
-interface CachedKey {
-  key: FoundKey;
-  until: number;
-  bytes: number;
+/** A finished key, and the last retry of it that was compared. */
+class CachedKey {
+  private text: string | undefined;
+  private fingerprint: Buffer | undefined;
+
+  constructor(
+    readonly key: FoundKey,
+    readonly until: number,
+    readonly bytes: number,
+  ) {}
+
+  /** Retries nearly always repeat the request to the letter. */
+  fingerprintOf(request: KeyedRequest): Buffer {
+    const { text } = request;
+    if (this.fingerprint && text !== undefined && text === this.text) return this.fingerprint;
+    // First: a request that has none is refused, and must not leave its text beside another one's.
+    this.fingerprint = request.fingerprint;
+    this.text = text;
+    return this.fingerprint;
+  }
 }
 
 /**
@@ -78,10 +94,10 @@ export class MemoryReplayCache extends ReplayCache {
     policy: ResolvedPolicy,
     cipher: ColumnCipher,
   ): Decision | undefined {
-    const key = this.find(request);
-    if (!key) return undefined;
-    const { fingerprint } = request;
-    const decided = decide(key, { fingerprint, owner: NOBODY, cipher }, policy);
+    const kept = this.find(request);
+    if (!kept) return undefined;
+    const fingerprint = kept.fingerprintOf(request);
+    const decided = decide(kept.key, { fingerprint, owner: NOBODY, cipher }, policy);
     return isDecision(decided) ? decided : undefined;
   }
 
@@ -92,7 +108,7 @@ export class MemoryReplayCache extends ReplayCache {
     if (tooOld || this.closed || bytes > this.maxBytes * LARGEST_SHARE) return;
     const id = nameOf(name);
     this.drop(id);
-    this.kept.set(id, { key, until, bytes });
+    this.kept.set(id, new CachedKey(key, until, bytes));
     this.bytes += bytes;
     this.makeRoom();
   }
@@ -108,10 +124,10 @@ export class MemoryReplayCache extends ReplayCache {
     this.clear();
   }
 
-  find(name: KeyName): FoundKey | undefined {
+  find(name: KeyName): CachedKey | undefined {
     if (this.kept.size === 0) return undefined;
     const kept = this.kept.get(nameOf(name));
-    return kept && performance.now() < kept.until ? kept.key : undefined;
+    return kept && performance.now() < kept.until ? kept : undefined;
   }
 
   private makeRoom(): void {

@@ -12,11 +12,14 @@ import { KeptSummary, keptRequest, pathOf, type RequestSummary } from './kept-re
 import { givenKey, givenKeyMissing } from './given-key.js';
 import { keyMissing, readKey } from './key-header.js';
 import type { Observation } from '../telemetry/observation.js';
+import { requestText } from './request-text.js';
 import type { ScopeReader } from './scope.js';
 
 /** A request with a key: whose key it is, and what a retry has to repeat. */
 export interface KeyedRequest extends KeyName {
-  fingerprint: Buffer;
+  readonly fingerprint: Buffer;
+  /** Requests with equal texts have equal fingerprints. Undefined if it has none. */
+  readonly text?: string | undefined;
   observed: Observation;
   /** A client sent it, so the limits of its scope hold. Messages and own calls have none: they must not be lost. */
   ofClient?: boolean;
@@ -71,12 +74,12 @@ export class RequestReader {
     );
     const { method, route } = described;
     const endpoint = policy.keyspace === 'endpoint' ? `${method} ${route}` : '';
-    const print = policy.fingerprint
+    const own = policy.fingerprint
       ? customFingerprint(described, await policy.fingerprint(request, context))
-      : wholeFingerprint(described);
+      : undefined;
     // Without the request: what is observed may outlive it.
     observed.name = { scope, endpoint, key };
-    return new IdentifiedRequest(scope, endpoint, key, print, observed, described, routed);
+    return new IdentifiedRequest(scope, endpoint, key, own, observed, described, routed);
   }
 }
 
@@ -88,11 +91,22 @@ class IdentifiedRequest implements KeyedRequest {
     readonly scope: string,
     readonly endpoint: string,
     readonly key: string,
-    readonly fingerprint: Buffer,
+    /** What the route's `fingerprint` option gave. */
+    private readonly own: Buffer | undefined,
     readonly observed: Observation,
     private readonly described: FingerprintInput,
     private readonly routed: RoutedRequest,
   ) {}
+
+  /** A retry whose text is known needs none. */
+  get fingerprint(): Buffer {
+    return this.own ?? wholeFingerprint(this.described);
+  }
+
+  get text(): string | undefined {
+    if (this.own) return undefined;
+    return requestText(this.described, this.routed.request.headers['content-length']);
+  }
 
   summarise(): RequestSummary {
     const { method, route, url } = this.described;

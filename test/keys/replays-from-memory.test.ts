@@ -82,6 +82,33 @@ forEachPlatform('Replays from memory', (platform) => {
     expect((await order('lenient', 'boat')).body).toEqual(first.body);
   });
 
+  it('compare every part of a retry, after others that repeated it to the letter', async () => {
+    const first = await order();
+    await order();
+    await order();
+    const retry = (path: string, body: string, headers = {}) =>
+      send(`${app.url}/${path}`, { key, body, headers: { 'x-user': 'ada', ...headers } });
+    const same = '{"item":"rocket"}';
+    const others = await Promise.all([
+      retry('orders', '{"item":"rockets"}'),
+      retry('orders', '{"item":null}'),
+      retry('orders', '{"item":1e999}'),
+      retry('orders', '{"item":"rocket","amount":1}'),
+      retry('orders?a=1', same),
+      retry('lenient', same),
+    ]);
+    expect(others.map(({ status }) => status)).toEqual([422, 422, 400, 422, 422, 201]);
+    // The last route replays what does not match, as it was told.
+    expect(others.at(-1)?.body).toEqual(first.body);
+    // White space and parameters of the media type do not count.
+    const spaced = await retry('orders', '{ "item": "rocket" }');
+    const withCharset = await retry('orders', same, {
+      'content-type': 'application/json; charset=utf-8',
+    });
+    expect([spaced.body, withCharset.body]).toEqual([first.body, first.body]);
+    expect(routes.executions).toBe(1);
+  });
+
   it('never give the key of another caller', async () => {
     const ofAda = await order();
     await order();

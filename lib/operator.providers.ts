@@ -14,6 +14,8 @@ import { Erasures } from './operator/erasure.js';
 import { Reencryption } from './operator/reencryption.js';
 import { ReencryptionStore } from './operator/reencryption-store.js';
 import { AuditQueries } from './operator/audit-queries.js';
+import { Decider } from './operator/decider.js';
+import { Decisions } from './operator/decisions.js';
 import { DoubtQueries } from './operator/doubt-queries.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { ExportQueries } from './operator/export-queries.js';
@@ -88,16 +90,13 @@ export const operatorProviders: Provider[] = [
       settings: IdempotencySettings,
     ) =>
       new IdempotencyOperator(
-        store,
-        seen,
+        new Decider(seen, replays, maintenance, settings.readOnly),
+        new Decisions(store, renderProblem(unfinished(), settings)),
         queries,
         exports,
-        maintenance,
-        replays,
         processes,
         erasures,
         reencryption,
-        renderProblem(unfinished(), settings),
         settings.readOnly,
       ),
     inject: [

@@ -1,6 +1,8 @@
 import type { Maintenance } from '../../background/maintenance.js';
 import type { ProcessReports } from '../../background/process-reports.js';
 import { NoReplayCache } from '../../keys/replay-cache.js';
+import { Decider } from '../../operator/decider.js';
+import { Decisions } from '../../operator/decisions.js';
 import { IdempotencyOperator, type KeyResolution } from '../../operator/idempotency-operator.js';
 import type { ExportQueries } from '../../operator/export-queries.js';
 import type { Erasure, Erasures } from '../../operator/erasure.js';
@@ -34,23 +36,26 @@ export class FakeIdempotencyOperator extends IdempotencyOperator {
   erasure: Erasure | undefined;
 
   constructor() {
+    const seen = {
+      key: async () => undefined,
+      effect: async () => undefined,
+    } satisfies Pick<ResolutionQueries, 'key' | 'effect'>;
     super(
-      {} as ResolutionStore,
-      {
-        key: async () => undefined,
-        effect: async () => undefined,
-      } satisfies Pick<ResolutionQueries, 'key' | 'effect'> as unknown as ResolutionQueries,
+      new Decider(
+        seen as unknown as ResolutionQueries,
+        new NoReplayCache(),
+        { wake: () => undefined } as unknown as Maintenance,
+        false,
+      ),
+      new Decisions({} as ResolutionStore, { status: 408, headers: {}, body: Buffer.alloc(0) }),
       {
         find: async () => ({ keys: [], next: undefined }),
         inspect: async () => undefined,
       } as unknown as OperatorQueries,
       { async *pages() {} } as unknown as ExportQueries,
-      { wake: () => undefined } as unknown as Maintenance,
-      new NoReplayCache(),
       { jobs: async () => [] } as unknown as ProcessReports,
       {} as Erasures,
       undefined,
-      { status: 408, headers: {}, body: Buffer.alloc(0) },
     );
   }
 

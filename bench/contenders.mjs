@@ -24,6 +24,7 @@ export const contenders = /** @type {const} */ ({
   encrypted: { file: 'ours', place: 'root', needs: 'postgres', encrypted: true },
   limited: { file: 'ours', place: 'root', needs: 'postgres', limits: 'rate' },
   counted: { file: 'ours', place: 'root', needs: 'postgres', limits: 'counts' },
+  remembered: { file: 'remembered', place: 'root' },
   trips: { file: 'trips', place: 'root', needs: 'postgres' },
   rows: { file: 'rows', place: 'root', needs: 'postgres' },
   statements: { file: 'statements', place: 'root', needs: 'postgres' },

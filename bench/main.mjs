@@ -2,7 +2,8 @@
 // npm run bench -- --quick      the targets only, under 50 seconds; the last line is JSON
 // npm run bench -- --network    with 1 ms between the server and its store, under two minutes
 // npm run bench -- --open-loop  latency at fixed rates, under two minutes
-// npm run bench -- --yardsticks  what is missed, beside what does less than the library, 22 minutes
+// npm run bench -- --yardsticks  what is missed, beside what does less than the library, 25 minutes
+//                 … --only=replay/redis   those targets alone
 // npm run bench -- --growth     large tables, duplicates, large bodies, several processes
 // npm run bench -- --against=main    this code beside the code of another commit, over two minutes
 //                 … --only=fresh,replay   those measures alone, with more rounds
@@ -13,6 +14,7 @@
 //
 // … --node=24    any of them, with the servers under test on another version of Node
 // … --flush=1    any of them but the first, with a disk that takes 1 ms longer for each commit
+// … --young=16   the same, with servers whose young generations have 16 MB from the beginning
 import { parseArgs } from 'node:util';
 
 // So that what was started and compiled is cleared away.
@@ -25,6 +27,7 @@ const { values } = parseArgs({
     'open-loop': { type: 'boolean', default: false },
     node: { type: 'string' },
     flush: { type: 'string' },
+    young: { type: 'string' },
     yardsticks: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
     profile: { type: 'string' },
@@ -48,9 +51,14 @@ if (values.flush !== undefined) {
   chooseDisk(values.flush);
 }
 
+if (values.young !== undefined) {
+  const { chooseYoungGeneration } = await import('./setup/young-generation.mjs');
+  chooseYoungGeneration(values.young);
+}
+
 if (values.yardsticks) {
   const { yardsticks } = await import('./yardsticks.mjs');
-  await yardsticks();
+  await yardsticks(only);
 } else if (values.growth) {
   const { growth } = await import('./growth.mjs');
   await growth();
@@ -74,8 +82,10 @@ if (values.yardsticks) {
   await openLoopAlone();
 } else {
   const run = values.quick ? 'quick' : values.network ? 'network' : 'full';
-  if (run === 'full' && values.flush !== undefined) {
-    throw new Error('--flush is not for a full run, whose results are those of the disk as it is.');
+  if (run === 'full' && (values.flush ?? values.young) !== undefined) {
+    throw new Error(
+      '--flush and --young are not for a full run, whose results are those of the disk and of V8 as they are.',
+    );
   }
   const { compare } = await import('./compare.mjs');
   await compare(run);

@@ -214,6 +214,16 @@ const farAway = [
 ].map((kind) => ({ ...kind, id: `far.${kind.id}`, far: true }));
 
 /** @type {Kind[]} */
+const replayYardsticks = [
+  {
+    id: 'remembered.replay',
+    label: 'an interceptor that answers from memory and looks at the key alone, replay',
+    contender: 'remembered',
+    ...replay,
+  },
+];
+
+/** @type {Kind[]} */
 const farYardsticks = [
   onOneConnection({
     id: 'statements',
@@ -277,7 +287,8 @@ export function blocksOf(run) {
  * @returns {Measure[]} on Fastify
  */
 export function measuresOf(ids) {
-  const all = [...compared, ...crowds, ...phases, bareAlone, ...farAway, ...farYardsticks];
+  const yardsticks = [...replayYardsticks, ...farYardsticks];
+  const all = [...compared, ...crowds, ...phases, bareAlone, ...farAway, ...yardsticks];
   return on(
     'fastify',
     all.filter(({ id }) => ids.has(id)),

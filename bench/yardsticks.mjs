@@ -11,7 +11,7 @@ import { medianInterval, summarize } from './statistics.mjs';
 import { quotients, targetOf } from './targets.mjs';
 
 /** Many rounds of few measures: a yardstick may be near its target, so the noise has to be small. */
-const TIMES = { duration: 400, warmUp: 4_000, lead: 300, rounds: 120, until: 1_300_000 };
+const TIMES = { duration: 400, warmUp: 4_000, lead: 300, rounds: 120, until: 1_450_000 };
 
 /**
  * What a target is about, or what takes the place of the library: a yardstick, which does a part of
@@ -32,6 +32,8 @@ const TIMES = { duration: 400, warmUp: 4_000, lead: 300, rounds: 120, until: 1_3
 
 const STATEMENTS = "the library's statements alone";
 const TRANSACTIONS = "the library's transactions alone";
+const LEAST = 'the least that a key on disk can cost';
+const REMEMBERED = 'an interceptor that looks at the key alone';
 const BARE = 'a bare Nest route';
 
 /**
@@ -47,10 +49,18 @@ const GROUPS = [
       freshOver('fresh/durableRedis', 'durableRedis.fresh'),
       freshOver('fresh/trips', 'trips'),
       freshOver('cpu/bare', 'bare', 'cpu'),
+    ],
+  },
+  {
+    unit: 'requests/s',
+    comparisons: [
       {
         target: 'replay/redis',
         ours: quotient('ours', 'ours.replay', 'redis.replay'),
-        yardsticks: [quotient(BARE, 'bare', 'redis.replay')],
+        yardsticks: [
+          quotient(REMEMBERED, 'remembered.replay', 'redis.replay'),
+          quotient(BARE, 'bare', 'redis.replay'),
+        ],
       },
     ],
   },
@@ -78,6 +88,16 @@ const GROUPS = [
     ],
   },
   {
+    unit: 'steps/s',
+    comparisons: [
+      {
+        target: 'foreign/dbos',
+        ours: quotient('ours', 'ours.foreigns', 'dbos.foreigns'),
+        yardsticks: [quotient(STATEMENTS, 'statements.foreigns', 'dbos.foreigns')],
+      },
+    ],
+  },
+  {
     unit: 'requests/s',
     comparisons: [
       {
@@ -100,21 +120,34 @@ const GROUPS = [
   },
 ];
 
-/** How far from its targets the library is, and how far it would be if it did less. */
-export async function yardsticks() {
+/**
+ * How far from its targets the library is, and how far it would be if it did less.
+ *
+ * @param {string[]} [only] targets, such as `replay/redis`, with those they are measured with; nothing is written then
+ */
+export async function yardsticks(only) {
+  const groups = GROUPS.filter(({ comparisons }) =>
+    comparisons.some(({ target }) => !only || only.includes(target)),
+  );
+  if (groups.length === 0) {
+    const all = GROUPS.flatMap(({ comparisons }) => comparisons.map(({ target }) => target));
+    throw new Error(`--only takes ${all.join(', ')}, separated by commas.`);
+  }
   const progress = new Progress();
-  const blocks = GROUPS.map(({ comparisons }) => measuresOf(neededBy(comparisons)));
+  const blocks = groups.map(({ comparisons }) => measuresOf(neededBy(comparisons)));
   const names = [...new Set(blocks.flat().map(({ contender }) => contender))];
   const stage = await Stage.set(names, (line) => progress.say(line));
   try {
     const rounds = new Rounds(stage, blocks, progress);
-    await rounds.run(TIMES);
+    await rounds.run(
+      only ? { ...TIMES, until: (TIMES.until * groups.length) / GROUPS.length } : TIMES,
+    );
     await stage.clear();
     progress.end();
     const markdown = [
       `\`npm run bench -- --yardsticks\`: medians of at least ${rounds.done} interleaved rounds. In parentheses: where the median of any number of rounds of this run is, with a confidence of 95 %.`,
       environment(environmentOf(stage)),
-      ...GROUPS.flatMap(({ unit, comparisons }, index) => [
+      ...groups.flatMap(({ unit, comparisons }, index) => [
         ...comparisons.map((comparison) => compared(rounds, comparison)),
         measures(
           unit,
@@ -123,6 +156,8 @@ export async function yardsticks() {
       ]),
     ].join('\n\n');
     console.log(markdown);
+    // Results are those of all targets, with V8 and the disk as they are.
+    if (only || process.env.BENCH_YOUNG || process.env.BENCH_FLUSH) return;
     const file = await writeResults(resultsName('yardsticks'), {
       markdown: `# Yardsticks\n\n${markdown}`,
     });
@@ -167,7 +202,10 @@ function freshOver(target, theirs, column) {
   return {
     target,
     ours: quotient('ours', 'ours.fresh', theirs, column),
-    yardsticks: [quotient(STATEMENTS, 'statements', theirs, column)],
+    yardsticks: [
+      quotient(STATEMENTS, 'statements', theirs, column),
+      quotient(LEAST, 'rows', theirs, column),
+    ],
   };
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { buildFolder } from './build.mjs';
 import { nodeUnderTest } from './node-version.mjs';
+import { youngGeneration } from './young-generation.mjs';
 
 /**
  * @typedef {object} Usage what a server has used since it started
@@ -61,7 +62,7 @@ export class Server {
   ) {
     const child = fork(join(buildFolder(place), 'contenders', `${file}.js`), {
       execPath: nodeUnderTest(),
-      execArgv: [...AT_WORK, ...execArgv],
+      execArgv: [...AT_WORK, ...youngGeneration(), ...execArgv],
       env: {
         ...process.env,
         NODE_ENV: 'production',

@@ -2,7 +2,6 @@ import type { Provider } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { backgroundProviders } from './background.providers.js';
 import { encryptionProviders } from './encryption.providers.js';
-import { ColumnCiphers } from './encryption/column-cipher.js';
 import { Maintenance } from './background/maintenance.js';
 import { CallRunner } from './calls/call-runner.js';
 import { Idempotency } from './calls/idempotency.js';
@@ -20,12 +19,6 @@ import { Database } from './postgres/database.js';
 import { DISTRIBUTED_TABLES } from '../migrations/distribute-on-citus.js';
 import { openDatabase } from './postgres/open-database.js';
 import { CircuitBreaker, NO_BREAKER } from './postgres/store-breaker.js';
-import { limitsProviders, RESERVER } from './limits.providers.js';
-import { WaitingPlaces } from './limits/waiting-places.js';
-import type { Reserver } from './keys/reserver.js';
-import { MemoryReplayCache, NoReplayCache, ReplayCache } from './keys/replay-cache.js';
-import { KeyBatches } from './keys/key-batches.js';
-import { RecordedPhases } from './keys/recorded-phases.js';
 import { ScopeReader } from './request/scope.js';
 import { DecisionAnswers } from './keys/decision-answers.js';
 import { KeyService } from './keys/key-service.js';
@@ -33,15 +26,6 @@ import { HandlerRunner } from './phases/handler-runner.js';
 import { HttpExchanges } from './http-exchange.js';
 import { KeyHygiene } from './request/key-hygiene.js';
 import { RequestReader } from './request/request-reader.js';
-import { DistributedKeyStore } from './keys/distributed-key-store.js';
-import { KeyStore } from './keys/key-store.js';
-import { KeyTransitions } from './keys/key-transitions.js';
-import { LeaseStore } from './keys/lease-store.js';
-import { LeaseKeeper } from './keys/lease-keeper.js';
-import { Recorder } from './keys/recorder.js';
-import { Reservations } from './keys/reservations.js';
-import { BusyKeys } from './keys/busy-keys.js';
-import { WaitingRequests } from './keys/waiting-requests.js';
 import { IdempotencyHealthIndicator } from './operator/health-indicator.js';
 import { IdempotencyOperator } from './operator/idempotency-operator.js';
 import { openApiProviders } from './openapi.providers.js';
@@ -51,17 +35,10 @@ import { OtherEntries } from './other-entries.js';
 import { Outbox } from './outbox/outbox.js';
 import { OuterInterceptors } from './outer-interceptors.js';
 import { AtomicPhase } from './phases/atomic-phase.js';
-import { PhaseBatches } from './phases/phase-batches.js';
-import { Transactions } from './postgres/transactions.js';
-import { DistributedPhaseStore } from './phases/distributed-phase-store.js';
-import { PhaseStore } from './phases/phase-store.js';
-import { PhaseTransactions } from './phases/phase-transactions.js';
-import { Reconcilers } from './phases/reconciler.js';
-import type { ObservedAnswer } from './answers/answer.js';
-import { TransactionWatch } from './phases/transaction-watch.js';
 import { HttpPlatformHost } from './response/http-platform-host.js';
-import { pickReplayHeaders, replayHeaderNames } from './answers/replay-headers.js';
 import { StatusLocation } from './background/status-location.js';
+import { keysProviders } from './keys.providers.js';
+import { phasesProviders } from './phases.providers.js';
 
 /**
  * Providers that do not depend on the options. The interceptor is built in the
@@ -112,12 +89,6 @@ export const providers: Provider[] = [
       new DecisionAnswers(settings, (id) => status.of(id)),
     inject: [IdempotencySettings, StatusLocation],
   },
-  {
-    provide: HandlerRunner,
-    useFactory: ({ guard }: IdempotencySettings, transactions: TransactionWatch) =>
-      new HandlerRunner(guard, transactions),
-    inject: [IdempotencySettings, TransactionWatch],
-  },
   HttpExchanges,
   IdempotencyCoverage,
   CallRunner,
@@ -144,145 +115,12 @@ export const providers: Provider[] = [
       new Idempotency(runner, (own, where) => settings.callPolicy(own, where)),
     inject: [CallRunner, IdempotencySettings],
   },
-  KeyService,
-  {
-    provide: KeyStore,
-    useFactory: (database: Database) =>
-      database.distributed ? new DistributedKeyStore(database) : new KeyStore(database),
-    inject: [Database],
-  },
-  KeyTransitions,
-  LeaseStore,
-  RecordedPhases,
-  {
-    provide: PhaseStore,
-    useFactory: (database: Database) =>
-      database.distributed ? new DistributedPhaseStore(database) : new PhaseStore(database),
-    inject: [Database],
-  },
-  LeaseKeeper,
-  WaitingRequests,
-  {
-    provide: KeyBatches,
-    useFactory: (
-      keys: KeyStore,
-      { storeTimeout, batching }: IdempotencySettings,
-      database: Database,
-    ) =>
-      new KeyBatches(
-        keys,
-        storeTimeout,
-        batching && !database.distributed,
-        () => database.isExhausted,
-      ),
-    inject: [KeyStore, IdempotencySettings, Database],
-  },
-  {
-    provide: ReplayCache,
-    useFactory: ({ replayCache }: IdempotencySettings) =>
-      replayCache
-        ? new MemoryReplayCache(replayCache.ttl, replayCache.maxBytes)
-        : new NoReplayCache(),
-    inject: [IdempotencySettings],
-  },
-  ...limitsProviders,
-  {
-    provide: Reservations,
-    useFactory: (
-      transitions: KeyTransitions,
-      keys: Reserver,
-      replays: ReplayCache,
-      phases: RecordedPhases,
-      leases: LeaseKeeper,
-      waitingRequests: WaitingRequests,
-      ciphers: ColumnCiphers,
-      places: WaitingPlaces,
-      { breaker }: Database,
-      settings: IdempotencySettings,
-      maintenance: Maintenance,
-    ) =>
-      new Reservations(
-        transitions,
-        keys,
-        replays,
-        phases,
-        leases,
-        new BusyKeys(waitingRequests, places),
-        ciphers,
-        breaker,
-        settings.storeTimeout,
-        () => maintenance.wake('completer'),
-      ),
-    inject: [
-      KeyTransitions,
-      RESERVER,
-      ReplayCache,
-      RecordedPhases,
-      LeaseKeeper,
-      WaitingRequests,
-      ColumnCiphers,
-      WaitingPlaces,
-      Database,
-      IdempotencySettings,
-      Maintenance,
-    ],
-  },
-  {
-    provide: Recorder,
-    useFactory: (
-      transitions: KeyTransitions,
-      batches: KeyBatches,
-      leases: LeaseKeeper,
-      room: WaitingRequests,
-      settings: IdempotencySettings,
-      maintenance: Maintenance,
-    ) => {
-      const names = replayHeaderNames(settings.replayHeaders);
-      const pickHeaders = (headers: ObservedAnswer['headers']) => pickReplayHeaders(headers, names);
-      const wakeWorkers = () => maintenance.wake('completer');
-      return new Recorder(transitions, batches, leases, room, pickHeaders, wakeWorkers);
-    },
-    inject: [
-      KeyTransitions,
-      KeyBatches,
-      LeaseKeeper,
-      WaitingRequests,
-      IdempotencySettings,
-      Maintenance,
-    ],
-  },
-  {
-    provide: TransactionWatch,
-    useFactory: (dataSource: DataSource) => new TransactionWatch(dataSource),
-    inject: [DATA_SOURCE],
-  },
-  {
-    provide: AtomicPhase,
-    useFactory: (
-      dataSource: DataSource,
-      database: Database,
-      store: PhaseStore,
-      reconcilers: Reconcilers,
-      { storeTimeout, batching }: IdempotencySettings,
-      watch: TransactionWatch,
-    ) => {
-      const batches = new PhaseBatches(
-        store,
-        storeTimeout,
-        batching && !database.distributed,
-        () => database.isExhausted,
-      );
-      const work = new Transactions(dataSource, database);
-      const transactions = new PhaseTransactions(work, store, batches);
-      return new AtomicPhase({ batches, transactions, reconcilers }, watch);
-    },
-    inject: [DATA_SOURCE, Database, PhaseStore, Reconcilers, IdempotencySettings, TransactionWatch],
-  },
+  ...keysProviders,
+  ...phasesProviders,
   ...encryptionProviders,
   ...backgroundProviders,
   ...operatorProviders,
   ...openApiProviders,
-  Reconcilers,
   HttpPlatformHost,
   IdempotentEntries,
   IdempotentRoutes,

@@ -92,10 +92,12 @@ class Relay implements Observer<unknown> {
   ) {}
 
   next(value: unknown): void {
+    this.run.end.hasValue = value !== undefined;
     this.subscriber.next(value);
   }
 
   error(error: unknown): void {
+    this.run.end.hasValue = false;
     this.run.ended(error);
     this.subscriber.error(error);
   }

@@ -10,12 +10,18 @@ export interface Client {
   whenGone(leave: () => void): () => void;
 }
 
+/** Whether a response can reach nobody any more. One of HTTP/2 says so of its stream only. */
+export function isClosed(raw: ServerResponse): boolean {
+  const { stream } = raw as { stream?: { destroyed: boolean } };
+  return raw.destroyed || stream?.destroyed === true;
+}
+
 /** The client of a Node response. */
 export class ConnectedClient implements Client {
   constructor(private readonly raw: ServerResponse) {}
 
   get gone(): boolean {
-    return this.raw.destroyed;
+    return isClosed(this.raw);
   }
 
   whenGone(leave: () => void): () => void {

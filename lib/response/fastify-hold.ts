@@ -45,6 +45,8 @@ export class FastifyHold {
     if (this.held.claim()) this.answer(payload, proceed);
     // A second answer is ignored, unless sending the first one failed.
     else if (this.failed) proceed();
+    // What was written by hand stands, and nobody else would end it. Fastify does the same.
+    else if (!this.held.isOpen && !this.reply.raw.writableEnded) this.reply.raw.end();
   }
 
   /** A later hook, or the released stream, failed: the client gets the error. */

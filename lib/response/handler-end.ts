@@ -5,6 +5,11 @@
 export class HandlerEnd {
   private waiting: (() => void)[] | undefined;
   private over = false;
+  /**
+   * It ended with a value, which Nest sends. Otherwise an exception filter answers, or the
+   * application's own code, which may still be at work.
+   */
+  hasValue = false;
 
   get isOver(): boolean {
     return this.over;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer, ObservedAnswer, AnswerToSend } from '../answers/answer.js';
+import { isClosed } from './client.js';
 import { EarlyFinish } from './early-finish.js';
 import type { HoldOptions } from './http-platform.js';
 import {
@@ -16,11 +17,11 @@ import { WrittenAnswer } from './written-answer.js';
 
 /**
  * How long after the handler's end an answer may still come when its client has
- * left. Nest renders JSON and errors as usual then, but silently drops streams,
- * and no event tells the two apart. Late answers come from outer interceptors and
- * exception filters that wait for something, such as a database, so this is much
- * longer than they take. Meanwhile only a retry is affected: it is told that the
- * first attempt is in progress.
+ * left and a value or a stream was there to be sent. Nest renders JSON as usual
+ * then, but silently drops streams, and no event tells the two apart. Late answers
+ * come from outer interceptors that wait for something, such as a database, so this
+ * is much longer than they take. Meanwhile only a retry is affected: it is told
+ * that the first attempt is in progress.
  */
 export const BROKEN_OFF_AFTER_MS = 5_000;
 
@@ -43,7 +44,9 @@ type Phase =
  */
 export class HeldResponse implements Interceptor {
   private phase: Phase = 'holding';
-  private closed: boolean;
+  private closed = false;
+  /** A stream was to become the body of the closed response. */
+  private piped = false;
 
   private readonly written: WrittenAnswer;
   private readonly original: OriginalMethods;
@@ -63,8 +66,8 @@ export class HeldResponse implements Interceptor {
     this.finishListeners = raw.rawListeners('finish');
     this.original = interceptResponse(raw, this);
 
-    this.closed = raw.destroyed;
-    if (!this.closed) raw.once('close', this.onClose);
+    if (isClosed(raw)) this.onClose();
+    else raw.once('close', this.onClose);
     options.handlerEnd.wait(this.onHandlerEnd);
   }
 
@@ -177,6 +180,14 @@ export class HeldResponse implements Interceptor {
 
   private readonly onClose = (): void => {
     this.closed = true;
+    // One that is piped into it now lets go of it; one that comes later finds it closed.
+    this.raw.once('unpipe', this.onPipe);
+    this.raw.once('pipe', this.onPipe);
+    this.advance();
+  };
+
+  private readonly onPipe = (): void => {
+    this.piped = true;
     this.advance();
   };
 
@@ -196,7 +207,9 @@ export class HeldResponse implements Interceptor {
     if (written.complete || written.size > this.options.maxBytes) this.recordWritten();
     // Pipes detach from a closed response: a body that was begun will never end.
     else if (this.closed && written.head !== undefined) this.recordWritten();
-    else if (this.closed) {
+    // Without either, nobody knows yet how it ends: an exception filter may take long, and so may
+    // code that answers after its handler has returned.
+    else if (this.closed && (this.options.handlerEnd.hasValue || this.piped)) {
       this.brokenOffTimer ??= setTimeout(() => {
         if (this.phase === 'holding') this.recordWritten();
       }, this.brokenOffAfterMs);

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { isClosed } from './client.js';
 import { CollectedBody, toBuffer } from './collected-body.js';
 import type { HoldOptions } from './http-platform.js';
 import { ResumedStream } from './resumed-stream.js';
@@ -28,7 +29,7 @@ export async function readStreamedBody(
   );
   let onClose!: () => void;
   const closed = new Promise<'closed'>((resolve) => (onClose = () => resolve('closed')));
-  if (raw.destroyed) onClose();
+  if (isClosed(raw)) onClose();
   else raw.once('close', onClose);
 
   const partial = (next: Promise<IteratorResult<unknown>>): StreamedBody => ({

@@ -57,6 +57,11 @@ forEachPlatform('Early answers', (platform) => {
         raw.end('too late');
       }
 
+      @Post('by-hand')
+      byHand(@Res({ passthrough: true }) response: AnyResponse) {
+        rawOf(response).write('by hand');
+      }
+
       @Post('pipeline')
       async pipeline(@Res() response: AnyResponse) {
         response.hijack?.();
@@ -123,6 +128,14 @@ forEachPlatform('Early answers', (platform) => {
       expect(answer.headers.get('x-total')).toBe('1');
       expect(answer.headers.get('etag')).toBe(null);
       expect(answer.text).toBe('first last');
+    });
+
+    it('is ended by Nest if it was only begun by hand', async () => {
+      const plain = await send(`${server.url}/by-hand`);
+      for (const answer of [await ask('by-hand'), await ask('by-hand')]) {
+        expect([answer.status, answer.text]).toEqual([201, 'by hand']);
+        expect(answer.text).toBe(plain.text);
+      }
     });
 
     it.each([

@@ -14,7 +14,6 @@ import {
   type ExceptionFilter,
 } from '@nestjs/common';
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { NEVER } from 'rxjs';
 import { barrier, type Barrier } from '../support/barrier.js';
 import { send } from '../support/http.js';
 import { forEachPlatform, type TestApp } from '../support/platforms.js';
@@ -32,10 +31,13 @@ const left = async (incoming: AnyRequest) => {
 let gate: Barrier;
 let destroyed: Promise<unknown>;
 
-/** Gives one chunk and then waits forever. */
-function stuckStream(chunk = 'some'): Readable {
+/** A timer that was set before, for a stream that may have broken off, has run by then: it is shorter. */
+const afterBrokenOff = () => new Promise((resolve) => setTimeout(resolve, 20));
+
+/** Gives one chunk, or none, and then waits forever. */
+function stuckStream(chunk?: string): Readable {
   const stream = new Readable({ read: () => undefined });
-  stream.push(chunk);
+  if (chunk !== undefined) stream.push(chunk);
   destroyed = once(stream, 'close');
   return stream;
 }
@@ -44,6 +46,14 @@ function stuckStream(chunk = 'some'): Readable {
 class PatientFilter implements ExceptionFilter {
   async catch(error: ConflictException, host: ArgumentsHost): Promise<void> {
     await new Promise(setImmediate);
+    host.switchToHttp().getResponse<AnyResponse>().status(409).send(error.message);
+  }
+}
+
+@Catch(ConflictException)
+class LateFilter implements ExceptionFilter {
+  async catch(error: ConflictException, host: ArgumentsHost): Promise<void> {
+    await afterBrokenOff();
     host.switchToHttp().getResponse<AnyResponse>().status(409).send(error.message);
   }
 }
@@ -69,10 +79,27 @@ class Handlers {
     response.status(202).send('late');
   }
 
+  @Post('late-exception')
+  @UseFilters(LateFilter)
+  async lateException(@Req() incoming: AnyRequest) {
+    await Promise.all([gate.pass(), left(incoming)]);
+    throw new ConflictException('taken');
+  }
+
+  @Post('answers-later')
+  answersLater(@Req() incoming: AnyRequest, @Res() response: AnyResponse) {
+    const answer = async () => {
+      await Promise.all([gate.pass(), left(incoming)]);
+      await afterBrokenOff();
+      response.status(202).send('late');
+    };
+    void answer();
+  }
+
   @Post('file')
   file() {
     void gate.pass();
-    return new StreamableFile(stuckStream());
+    return new StreamableFile(stuckStream('some'));
   }
 
   @Post('large-file')
@@ -83,12 +110,26 @@ class Handlers {
   @Post('late-file')
   async lateFile(@Req() incoming: AnyRequest) {
     await Promise.all([gate.pass(), left(incoming)]);
-    return new StreamableFile(stuckStream());
+    return new StreamableFile(stuckStream('some'));
   }
 
   @Post('pipe')
   pipe(@Res() response: AnyResponse) {
     void gate.pass();
+    response.hijack?.();
+    stuckStream('some').pipe(rawOf(response));
+  }
+
+  @Post('silent-pipe')
+  silentPipe(@Res() response: AnyResponse) {
+    void gate.pass();
+    response.hijack?.();
+    stuckStream().pipe(rawOf(response));
+  }
+
+  @Post('late-pipe')
+  async latePipe(@Req() incoming: AnyRequest, @Res() response: AnyResponse) {
+    await Promise.all([gate.pass(), left(incoming)]);
     response.hijack?.();
     stuckStream().pipe(rawOf(response));
   }
@@ -105,17 +146,6 @@ class Handlers {
     void gate.pass();
     await new Promise(() => undefined);
     yield 'never';
-  }
-
-  @Post('observable')
-  observable() {
-    void gate.pass();
-    return NEVER;
-  }
-
-  @Post('nothing')
-  nothing(@Res() _response: AnyResponse) {
-    void gate.pass();
   }
 }
 
@@ -167,6 +197,23 @@ forEachPlatform('Clients that leave', (platform) => {
     });
   });
 
+  describe('An answer that takes longer than a stream may', () => {
+    const recorder = new Recorder({ brokenOffAfterMs: 1 });
+    let server: TestApp;
+    beforeAll(async () => {
+      server = await start(recorder);
+    });
+
+    it.each([
+      ['late-exception', 409, 'taken'],
+      ['answers-later', 202, 'late'],
+    ])('is not taken for one whose client has left (%s)', async (path, status, text) => {
+      await askAndLeave(server, path);
+      const observed = await recorder.recorded(path);
+      expect([observed.status, observed.body?.toString()]).toEqual([status, text]);
+    });
+  });
+
   describe('A stream whose client leaves', () => {
     const recorder = new Recorder({ brokenOffAfterMs: 1, maxBytes: 1_000 });
     let server: TestApp;
@@ -174,15 +221,20 @@ forEachPlatform('Clients that leave', (platform) => {
       server = await start(recorder);
     });
 
-    it.each(['file', 'late-file', 'pipe', 'generator', 'late-generator', 'observable', 'nothing'])(
-      'ends without a body (%s)',
-      async (path) => {
-        await askAndLeave(server, path);
-        const observed = await recorder.recorded(path);
-        expect(observed).toMatchObject({ status: 201, body: undefined });
-        expect(recorder.observed.get(path)).toHaveLength(1);
-      },
-    );
+    it.each([
+      'file',
+      'late-file',
+      'pipe',
+      'silent-pipe',
+      'late-pipe',
+      'generator',
+      'late-generator',
+    ])('ends without a body (%s)', async (path) => {
+      await askAndLeave(server, path);
+      const observed = await recorder.recorded(path);
+      expect(observed).toMatchObject({ status: 201, body: undefined });
+      expect(recorder.observed.get(path)).toHaveLength(1);
+    });
 
     it('is not read any further', async () => {
       await askAndLeave(server, 'file');

@@ -7,7 +7,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
-import { finalize, of, type Observable } from 'rxjs';
+import { finalize, of, tap, type Observable } from 'rxjs';
 import type { Answer, ObservedAnswer, AnswerToSend } from '../../lib/answers/answer.js';
 import { HandlerEnd } from '../../lib/response/handler-end.js';
 import type { HttpPlatform } from '../../lib/response/http-platform.js';
@@ -87,7 +87,10 @@ export class Recorder {
       handlerEnd,
       record: (observed) => this.record(key, observed),
     });
-    return next.handle().pipe(finalize(handlerEnd.tell));
+    const noteValue = (value: unknown) => {
+      handlerEnd.hasValue = value !== undefined;
+    };
+    return next.handle().pipe(tap(noteValue), finalize(handlerEnd.tell));
   }
 
   private async record(key: string, observed: ObservedAnswer): Promise<AnswerToSend> {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { heartbeat } from '../support/heartbeat.js';
 import { send } from '../support/http.js';
 import {
   keyRow,
@@ -28,6 +29,8 @@ forEachPlatform('An outcome that cannot be recorded', (platform) => {
     expect(first.json()).toMatchObject({ code: 'store_unavailable', retryable: true });
     expect(first.text).not.toContain('secret');
     expect((await keyRow(app.database, 'unrecorded')).status).toBe('in_progress');
+    // One that was on its way when the recording failed would renew the lease.
+    await heartbeat(app.app);
     await repair();
 
     await lapse(app.database, 'unrecorded');

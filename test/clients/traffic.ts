@@ -35,7 +35,7 @@ export function watchTraffic(app: INestApplication): Traffic {
     const { keys, outcomes } = traffic;
     const index = keys.push(request.headers['idempotency-key'] as string | undefined) - 1;
     outcomes.push(undefined);
-    request.socket.once('close', () => (outcomes[index] ??= 'lost'));
+    response.once('close', () => (outcomes[index] ??= 'lost'));
     response.once('finish', () => (outcomes[index] ??= response.statusCode));
   });
   return traffic;

@@ -54,6 +54,10 @@ export class Rounds {
     this.stage = stage;
     this.blocks = blocks;
     this.measures = blocks.flat();
+    // Its samples would be those of both blocks, and no ratio of a round would be one.
+    const names = this.measures.map(nameOf);
+    const twice = names.find((name, i) => names.indexOf(name) !== i);
+    if (twice) throw new Error(`${twice} is measured in two blocks. A round compares within one.`);
     this.progress = progress;
   }
 

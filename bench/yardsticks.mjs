@@ -34,7 +34,7 @@ const STATEMENTS = "the library's statements alone";
 const TRANSACTIONS = "the library's transactions alone";
 const LEAST = 'the least that a key on disk can cost';
 const REMEMBERED = 'an interceptor that looks at the key alone';
-const BARE = 'a bare Nest route';
+const INTERCEPTED = 'an interceptor that does nothing, and the handler';
 
 /**
  * What is measured together.
@@ -59,7 +59,7 @@ const GROUPS = [
         ours: quotient('ours', 'ours.replay', 'redis.replay'),
         yardsticks: [
           quotient(REMEMBERED, 'remembered.replay', 'redis.replay'),
-          quotient(BARE, 'bare', 'redis.replay'),
+          quotient(INTERCEPTED, 'intercepted', 'redis.replay'),
         ],
       },
     ],

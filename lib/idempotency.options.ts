@@ -86,7 +86,8 @@ export interface IdempotencyModuleOptions extends Omit<IdempotencyPolicy, 'settl
 
   /**
    * How long a shutdown waits for running attempts before it releases their
-   * leases. Keep it below the time your orchestrator allows before SIGKILL.
+   * leases, and for reservations of refused requests to be withdrawn. Keep it below
+   * the time your orchestrator allows before SIGKILL.
    * @default '10s'
    */
   shutdownTimeout?: Duration;

@@ -38,6 +38,11 @@ export class KeyTransitions {
     this.phases = database.table('idempotency_phases');
   }
 
+  /** The application has shut down: no statement reaches the database any more. */
+  get areClosed(): boolean {
+    return this.database.isClosed;
+  }
+
   /**
    * Makes another attempt the owner of a key that nobody runs. `seen` is what the
    * decision was based on: if the key has changed since, no row matches. A

@@ -40,8 +40,8 @@ export class LeaseKeeper implements LossListener {
   }
 
   /**
-   * A reservation is being decided, which may begin an attempt: a shutdown waits
-   * for `decided()`.
+   * A reservation is being decided, which may begin an attempt or has to be withdrawn: a shutdown
+   * waits for `decided()`.
    */
   deciding(): void {
     this.arriving += 1;
@@ -85,6 +85,11 @@ export class LeaseKeeper implements LossListener {
    */
   async drain(timeout: number): Promise<void> {
     await this.untilIdle(timeout);
+    if (this.arriving > 0) {
+      this.logger.warn(
+        `${this.arriving} reservation(s) were neither decided nor withdrawn within ${timeout} ms of shutdown. Those that were made lapse by themselves.`,
+      );
+    }
     const left = [...this.held];
     if (left.length === 0) return;
     this.logger.warn(

@@ -21,7 +21,7 @@ export async function releaseReservation(
 ): Promise<void> {
   const { lease } = reservation;
   const giveBack = () =>
-    persist(() => keys.giveBack(reservation), { within: lease, again: () => true });
+    persist(() => keys.giveBack(reservation), { within: lease, again: () => !keys.areClosed });
   const over = Promise.all(unsure).then(() => true);
   try {
     const settled = await Promise.race([over, pause(lease / 2, false, { ref: false })]);
@@ -30,6 +30,8 @@ export async function releaseReservation(
     await over;
     await giveBack();
   } catch (error) {
+    // The shutdown did not wait so long, and has said so.
+    if (keys.areClosed) return;
     logger.warn(
       `A reservation that was given up could not be withdrawn; if it was made, its lease lapses: ${errorLine(error)}`,
     );

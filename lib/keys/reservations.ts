@@ -87,17 +87,25 @@ export class Reservations {
       }
       if (decision.kind === 'run') this.leases.hold(decision.attempt);
     } finally {
-      this.leases.decided();
       asker.leavePlace?.();
-      // Nobody will run what they reserved: it must not lapse into an unknown outcome.
       const taken = decision?.kind !== 'run' && asker.unsure.length > 0;
-      if (taken) void releaseReservation(this.transitions, reservation, asker.unsure);
+      if (taken) void this.withdraw(asker);
+      else this.leases.decided();
     }
     if (decision.kind === 'run') {
       const observed = faultPoint('reserved', decision.attempt);
       if (observed) await mortal(() => observed);
     }
     return decision;
+  }
+
+  /**
+   * Nobody will run what was reserved: it must not lapse into an unknown outcome. A shutdown waits
+   * for this, because no other process knows of it.
+   */
+  private async withdraw({ reservation, unsure }: Asker): Promise<void> {
+    await releaseReservation(this.transitions, reservation, unsure);
+    this.leases.decided();
   }
 
   /** The decision for an existing key; undefined if the request has to try again. */

@@ -95,6 +95,11 @@ export class Database {
     return this.separated;
   }
 
+  /** With its application: nothing can be sent any more. */
+  get isClosed(): boolean {
+    return this.closed;
+  }
+
   /** All connections of the pool are in use. */
   get isExhausted(): boolean {
     return this.connections.areExhausted;

@@ -72,6 +72,22 @@ forEachPlatform('A late reservation', (platform) => {
     expect(routes.executions).toBe(1);
   });
 
+  it('is withdrawn before its process ends', async () => {
+    const { database } = app;
+    const ending = await startProxiedApp(platform, {
+      controllers: [routes.controller],
+      idempotency: { storeTimeout: '1s' },
+      database,
+    });
+    ending.proxy.holdReply(RESERVE);
+    const refused = await send(`${ending.url}/orders`, { key: 'ending', body: {} });
+    expectRetryable(refused, 503, 'store_unavailable');
+    expect(await keyRow(database, 'ending')).toMatchObject({ status: 'in_progress' });
+    await ending.close();
+
+    expect(await exists('ending')).toBe(false);
+  });
+
   it('that is a takeover is withdrawn, and the key stays open', async () => {
     routes.answers((execution) => {
       if (execution === 1) throw new InternalServerErrorException();

@@ -10,6 +10,9 @@ import type { MemoryKey, MemoryStore } from './memory-store.js';
 export class MemoryTransitions implements Pick<KeyTransitions, keyof KeyTransitions> {
   readonly unknownOutcomes = new UnknownOutcomes();
 
+  /** Memory stays. */
+  readonly areClosed = false;
+
   constructor(private readonly store: MemoryStore) {}
 
   async takeOver(

@@ -92,6 +92,12 @@ export function isConnectionLoss(error: unknown): boolean {
   return false;
 }
 
+/** The server has refused the statement, so nothing of it is kept. */
+export function isRefusal(error: unknown): boolean {
+  if (isReadOnlyServer(error)) return true;
+  return withCode(error)?.severity !== undefined && !isConnectionLoss(error);
+}
+
 /**
  * A coordinator could not reach the node that has the rows. It said so itself,
  * which a server that is down cannot do; other rows are on other nodes.

@@ -8,6 +8,7 @@ import {
   isConnectionLoss,
   isLossOfNode,
   isReadOnlyServer,
+  isRefusal,
   isSerializationConflict,
   isUnprepared,
 } from './database-errors.js';
@@ -238,7 +239,7 @@ export class Database {
       const message = `The database refused or lost a statement: ${databaseWords(cause)}`;
       throw new StoreUnavailableError(message, {
         cause,
-        ...(progress.client && { late: Promise.resolve() }),
+        ...(progress.client && !isRefusal(cause) && { late: Promise.resolve() }),
       });
     } finally {
       // The cancellation must not hit the next user of this connection.

@@ -43,8 +43,8 @@ forEachPlatform('Logged refusals', (platform) => {
     logger.errors.length = 0;
   });
   afterAll(async () => {
-    await database.query(`DROP OWNED BY ${role}`);
-    await database.query(`DROP ROLE ${role}`);
+    // Its new connections accept no writes by themselves any more.
+    await database.query(`BEGIN READ WRITE; DROP OWNED BY ${role}; DROP ROLE ${role}; COMMIT`);
     await database.drop();
   });
 

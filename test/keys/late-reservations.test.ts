@@ -1,12 +1,13 @@
 import { InternalServerErrorException } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { createTestDatabase } from '../support/database.js';
 import { send, type Received } from '../support/http.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { PolicyRoutes } from '../support/policy-routes.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
 import { expectRetryable } from '../support/refusals.js';
-import { RESERVE, TAKE_OVER } from '../support/store-statements.js';
+import { GIVE_BACK, RESERVE, TAKE_OVER } from '../support/store-statements.js';
 import { untilBlocked, withTransaction } from '../support/transactions.js';
 import { until } from '../support/until.js';
 
@@ -86,6 +87,21 @@ forEachPlatform('A late reservation', (platform) => {
     await ending.close();
 
     expect(await exists('ending')).toBe(false);
+  });
+
+  it('is not looked for if the server has refused the statement', async () => {
+    const database = await createTestDatabase();
+    const refusing = await startProxiedApp(platform, {
+      controllers: [routes.controller],
+      database,
+    });
+    await database.query('ALTER TABLE idempotency_keys RENAME TO elsewhere');
+    const refused = await send(`${refusing.url}/orders`, { key: 'refused', body: {} });
+    expectRetryable(refused, 503, 'store_unavailable');
+    await refusing.close();
+
+    expect(refusing.proxy.count(GIVE_BACK)).toBe(0);
+    await database.drop();
   });
 
   it('that is a takeover is withdrawn, and the key stays open', async () => {

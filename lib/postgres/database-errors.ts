@@ -92,10 +92,15 @@ export function isConnectionLoss(error: unknown): boolean {
   return false;
 }
 
-/** The server has refused the statement, so nothing of it is kept. */
+/**
+ * The server has refused the statement, so nothing of it is kept. Not by an internal error: a
+ * server that fails while it commits may find the commit in its log when it is back.
+ */
 export function isRefusal(error: unknown): boolean {
   if (isReadOnlyServer(error)) return true;
-  return withCode(error)?.severity !== undefined && !isConnectionLoss(error);
+  const found = withCode(error);
+  if (found?.severity === undefined || isConnectionLoss(error)) return false;
+  return !/^(58|XX)/.test(found.code as string);
 }
 
 /**

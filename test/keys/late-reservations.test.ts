@@ -80,9 +80,10 @@ forEachPlatform('A late reservation', (platform) => {
       idempotency: { storeTimeout: '1s' },
       database,
     });
+    const orderThere = (key: string) => send(`${ending.url}/orders`, { key, body: {} });
+    expect((await orderThere('before')).status).toBe(201);
     ending.proxy.holdReply(RESERVE);
-    const refused = await send(`${ending.url}/orders`, { key: 'ending', body: {} });
-    expectRetryable(refused, 503, 'store_unavailable');
+    expectRetryable(await orderThere('ending'), 503, 'store_unavailable');
     expect(await keyRow(database, 'ending')).toMatchObject({ status: 'in_progress' });
     await ending.close();
 

@@ -8,7 +8,7 @@ import { send } from '../support/http.js';
 import { keyRow } from '../support/idempotent-app.js';
 import { forEachPlatform } from '../support/platforms.js';
 import { startProxiedApp, type ProxiedApp } from '../support/proxied-app.js';
-import { FINISH, HEARTBEAT } from '../support/store-statements.js';
+import { FINISH, GIVE_BACK, HEARTBEAT, RESERVE } from '../support/store-statements.js';
 import { until } from '../support/until.js';
 
 let stuck: Barrier;
@@ -48,10 +48,10 @@ forEachPlatform('Shutdown after shutdownTimeout', (platform) => {
   });
   afterEach(() => database.drop());
 
-  function start(): Promise<ProxiedApp> {
+  function start(options: { storeTimeout?: number } = {}): Promise<ProxiedApp> {
     return startProxiedApp(platform, {
       controllers: [OrdersController],
-      idempotency: { shutdownTimeout: 200 },
+      idempotency: { shutdownTimeout: 200, ...options },
       logger: { ...silent, warn: (message: string) => warnings.push(message) },
       database,
     });
@@ -116,5 +116,20 @@ forEachPlatform('Shutdown after shutdownTimeout', (platform) => {
     recording.release();
     await answer;
     await closing;
+  });
+
+  it('says which reservations it could not wait for, once', async () => {
+    const impatient = await start({ storeTimeout: 1_000 });
+    impatient.proxy.holdReply(RESERVE);
+    impatient.proxy.holdStatement(GIVE_BACK);
+    const refused = await send(`${impatient.url}/orders/obedient`, { key: 'given-up' });
+    expect(refused.json()).toMatchObject({ code: 'store_unavailable' });
+    await impatient.close();
+    await app.close();
+
+    expect(warnings.filter((warning) => warning.includes('reservation'))).toEqual([
+      expect.stringMatching(/^1 reservation\(s\) were neither decided nor withdrawn within 200 ms/),
+    ]);
+    expect(await keyRow(database, 'given-up')).toMatchObject({ status: 'in_progress' });
   });
 });
